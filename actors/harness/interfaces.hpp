@@ -1,0 +1,50 @@
+/// The harness subtree's interfaces. The harness actor owns one run inside its sandbox (or in this process with
+/// --no-containerized): environment, tool server, agent. It restarts nothing: whatever dies below it ends the run with
+/// the class of what died. When it is done (its final event was sent) it quits normally; its owner monitors it and turns
+/// any other end into an error of class harness.
+#pragma once
+
+#include "actors/messages.hpp"
+#include "config/run_config.hpp"
+#include "runtimes/confinement/student_commands.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <filesystem>
+
+namespace chalk::actors {
+
+/// Who hears of a run: transcript, terminal, websocket, backend, or the channel to the host.
+using event_sink = caf::typed_actor<
+    /// One more event of the run.
+    caf::reacts_to<event_recorded>,
+    /// --prepare-only: ready, waiting to be cancelled.
+    caf::reacts_to<run_prepared>>;
+
+using harness_actor = caf::typed_actor<
+    /// Ends the run in order, as cancelled.
+    caf::reacts_to<cancel_run>>;
+
+/// Where this harness finds things: sandbox_layout inside a sandbox, a private folder with --no-containerized.
+struct harness_places {
+    std::filesystem::path environment; ///< folder of the environment's source
+    std::filesystem::path workdir;
+    std::filesystem::path root_data;
+    std::filesystem::path intermediate_data;
+    std::filesystem::path out;    ///< artifacts go to out/
+    std::filesystem::path python; ///< folder that holds the package chalk
+};
+
+struct harness_options {
+    config::run_config config;
+    harness_places places;
+    confinement::student_settings student;
+    bool prepare_only = false;
+    std::string confinement_note; ///< which confinement is in force; logged when the task is set up
+};
+
+/// Spawned by the run actor or by the inner harness's main. `io` outlives the actor. Events go to `sink`.
+harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,
+                            event_sink sink);
+
+} // namespace chalk::actors

@@ -1,0 +1,1 @@
+// Placeholder until the component has its first source.

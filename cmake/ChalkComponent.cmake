@@ -1,0 +1,37 @@
+# chalk_add_component(NAME [DEPENDS target...] [PRECOMPILE header...] [TEST_DEPENDS target...])
+#
+# A component is a top-level folder. Every *.cpp below it goes into the static library chalk_NAME, every
+# *.test.cpp into the executable chalk_NAME_tests, which ctest runs as NAME. A subfolder that holds a
+# program of its own (with its own CMakeLists.txt) is left out.
+function(chalk_add_component name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;PRECOMPILE;TEST_DEPENDS" ${ARGN})
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp")
+  file(GLOB_RECURSE programs CONFIGURE_DEPENDS "*/CMakeLists.txt")
+  foreach(program IN LISTS programs)
+    get_filename_component(folder "${program}" DIRECTORY)
+    if(NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+      list(FILTER sources EXCLUDE REGEX "^${folder}/")
+    endif()
+  endforeach()
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "\\.test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$")
+
+  add_library(chalk_${name} STATIC ${sources})
+  target_include_directories(chalk_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(chalk_${name} PUBLIC chalk_settings ${arg_DEPENDS})
+  if(arg_PRECOMPILE)
+    target_precompile_headers(chalk_${name} PRIVATE ${arg_PRECOMPILE})
+  endif()
+
+  if(tests AND CHALK_TESTS)
+    add_executable(chalk_${name}_tests ${tests})
+    target_link_libraries(chalk_${name}_tests PRIVATE chalk_${name} chalk_test_support ${arg_TEST_DEPENDS})
+    if(arg_PRECOMPILE)
+      target_precompile_headers(chalk_${name}_tests PRIVATE ${arg_PRECOMPILE} "<tests/support/catch.hpp>")
+    endif()
+    add_test(NAME ${name} COMMAND chalk_${name}_tests)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()

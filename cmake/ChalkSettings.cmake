@@ -1,0 +1,33 @@
+# chalk_settings: the compiler and linker settings that every target of ours shares.
+add_library(chalk_settings INTERFACE)
+target_compile_options(chalk_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(CHALK_WERROR)
+  target_compile_options(chalk_settings INTERFACE -Werror)
+endif()
+target_compile_definitions(chalk_settings INTERFACE
+  CHALK_VERSION="${PROJECT_VERSION}"
+  # Our services run on one Asio thread; the rest of Boost.Asio's deprecated names stay out of reach.
+  BOOST_ASIO_NO_DEPRECATED)
+
+# What the build makes for the machine it runs on: no PIE, which start-up time pays for (docs/development.md).
+add_compile_options(-fno-pie)
+add_link_options(-no-pie)
+
+find_program(CHALK_LLD ld.lld)
+if(CHALK_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-O1 -Wl,-z,now)
+  add_compile_options(-ffunction-sections -fdata-sections)
+endif()
+
+if(CHALK_SANITIZERS)
+  add_compile_options(-fsanitize=${CHALK_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CHALK_SANITIZERS})
+  # -O1 halves the run time of sanitised tests and hides nothing that they look for; libstdc++'s own checks are on.
+  add_compile_options(-O1 -g1)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  # GCC 12 warns of libstdc++'s own code under sanitizers (gcc bug 105562); release builds keep the warning.
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()

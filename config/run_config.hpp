@@ -1,0 +1,86 @@
+/// The run config: what `chalk run --config` takes. Keys, types, ranges and defaults are in one table
+/// (config/run_config_keys.cpp), from which the parser, `chalk config schema` and docs/reference/run-config.md follow.
+#pragma once
+
+#include "protocol/core/ids.hpp"
+#include "protocol/core/units.hpp"
+#include "protocol/event/event.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chalk::config {
+
+struct limits {
+    std::optional<std::uint32_t> max_turns;           ///< per step
+    std::optional<seconds> max_time;                  ///< per step, wall time ("max_time_s")
+    std::optional<std::uint64_t> max_context_tokens;  ///< of one model call
+};
+
+struct mcp_server {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 0; ///< 0: any free one
+};
+
+/// A scripted model: turns per step, in order. See docs/howto/fake-model.md.
+struct fake_model {
+    /// One entry a step; each entry is a list of assistant turns
+    /// ({"text": ..., "reasoning": ..., "tool_calls": [{"name": ..., "arguments": {...}}]}). A path in the config is
+    /// read when the config is loaded, relative to the config file.
+    json script = json::array();
+    milliseconds latency{0}; ///< before each turn ("latency_ms")
+};
+
+struct run_config {
+    std::filesystem::path environment; ///< absolute after loading; "builtin:noop" for the no-op environment
+    std::string task;                  ///< empty: the environment's only task
+    json task_args = json::object();
+    run_id id; ///< made up from environment and time where absent
+    std::filesystem::path transcript_file = "out/transcript.json"; ///< relative to the working directory
+    std::string agent = "builtin";
+    std::string model;
+    json model_args = json::object();
+    bool use_fake_model = false;
+    fake_model fake;
+    std::string backend_uri;
+    std::optional<std::uint16_t> websocket_port; ///< absent: no listener
+    mcp_server mcp;
+    bool save_artifacts = true;
+    limits limit;
+    json extra_config = json::object();
+};
+
+/// Where a value came from: "default", a file ("run_config.json:7"), or a flag ("--model").
+using provenance = std::map<std::string, std::string>;
+
+struct loaded_run_config {
+    run_config config;
+    provenance sources; ///< by JSON path, e.g. "limits.max_turns"
+};
+
+/// One `--flag value` that overrides a key.
+struct override_value {
+    std::string key;  ///< JSON path, e.g. "transcript_file"
+    std::string flag; ///< as the user wrote it, for messages
+    json value;
+};
+
+/// `source` is a path, or JSON text when its first non-blank character is `{`. The failure's message has file, line
+/// (where there is one), JSON path, what was expected, and the nearest known key. Relative paths of the file are
+/// resolved against its folder, except transcript_file, which the user's working directory resolves.
+[[nodiscard]] result<loaded_run_config> load_run_config(const std::string& source,
+                                                        const std::vector<override_value>& overrides);
+
+/// The config as JSON with every key; parses back to the same config. Holds no secrets.
+[[nodiscard]] json to_json(const run_config& config);
+
+/// JSON Schema, draft 7.
+[[nodiscard]] json run_config_schema();
+
+/// The configs of `-n N`: ids `<id>-<i>`, files `<name>_<i>.json`, websocket port plus i. For n == 1 the config itself.
+[[nodiscard]] result<std::vector<run_config>> split(const run_config& config, std::size_t n);
+
+} // namespace chalk::config

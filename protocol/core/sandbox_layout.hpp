@@ -1,0 +1,28 @@
+/// Where things are inside a sandbox; docs/reference/data-folders.md has the table of owners and modes, and a test holds
+/// a real sandbox against it. An environment sees the same places through the SDKs' path constants.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+
+namespace chalk::sandbox_layout {
+
+inline const std::filesystem::path workdir = "/workdir";                     ///< root's, 1777: the student's home
+inline const std::filesystem::path student_data = "/workdir/data";           ///< readable by the student
+inline const std::filesystem::path shared_data = "/workdir/shared";          ///< readable by the student
+inline const std::filesystem::path root_data = "/root_data";                 ///< root alone
+inline const std::filesystem::path intermediate_data = "/intermediate_data"; ///< root alone
+inline const std::filesystem::path environment = "/root/environment";        ///< the environment's source, root alone
+inline const std::filesystem::path out = "/out";                             ///< the run's artifacts, root alone
+inline const std::filesystem::path bundle = "/chalk";                        ///< chalk itself, root alone, read-only
+inline const std::filesystem::path bundle_chalk = "/chalk/chalk";            ///< static launcher of bundle/bin/chalk
+inline const std::filesystem::path bundle_python = "/chalk/python";          ///< PYTHONPATH of the environment host
+
+inline constexpr uid_t student_uid = 1000;
+inline constexpr gid_t student_gid = 1000;
+
+/// Descriptors that a sandbox's harness inherits (docs/protocols/host-channel.md).
+inline constexpr int host_channel_fd = 3;
+
+} // namespace chalk::sandbox_layout

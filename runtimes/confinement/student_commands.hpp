@@ -1,0 +1,72 @@
+/// Runs commands as the student: a uid of its own, its cgroups, limits, a clean environment, a deadline; killed as a
+/// whole. What the student's processes do can end only in a bounded result.
+///
+/// Owner: the harness's tool server actor; its destructor kills whatever of the student still runs.
+#pragma once
+
+#include "protocol/core/result.hpp"
+#include "protocol/core/units.hpp"
+#include "runtimes/process/spawn.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chalk::confinement {
+
+/// Descriptors of the student's cgroup, opened by the host and inherited (v1: one per controller, v2: one).
+struct student_cgroup {
+    std::vector<int> procs;        ///< cgroup.procs files to join
+    std::optional<int> calls_folder; ///< directory in which the harness may make a group per call (pids or v2)
+    bool v2 = false;
+};
+
+struct student_settings {
+    std::optional<process::identity> become; ///< nullopt: as the harness itself (then the log says so)
+    std::string home = "/workdir";
+    std::string working_directory = "/workdir";
+    std::vector<std::string> environment; ///< PATH, HOME, LANG and what the task added; never the harness's secrets
+    student_cgroup cgroup;
+    std::string file_tool; ///< the static helper behind read_file, write_file, edit_file
+};
+
+struct student_command {
+    std::vector<std::string> argv;
+    std::string input;                        ///< standard input; closed after it
+    milliseconds timeout{120'000};            ///< then SIGTERM, two seconds, SIGKILL for all of it
+    bytes output_cap = bytes{64 * 1024};      ///< of stdout and stderr together; the middle is left out and counted
+};
+
+struct command_result {
+    process::exit_status status;
+    std::string output; ///< stdout and stderr as they came; invalid UTF-8 replaced
+    std::uint64_t omitted_bytes = 0;
+    bool timed_out = false;
+    bool cancelled = false;
+    milliseconds duration{0};
+};
+
+class student_commands {
+  public:
+    [[nodiscard]] static std::shared_ptr<student_commands> make(boost::asio::io_context& io, student_settings settings);
+    student_commands() = default;
+    student_commands(const student_commands&) = delete;
+    student_commands& operator=(const student_commands&) = delete;
+    virtual ~student_commands() = default;
+
+    /// Any thread. `done` runs on the io thread, exactly once, at the latest `timeout` and five seconds after. Returns a
+    /// number for cancel().
+    virtual std::uint64_t run(student_command what, std::function<void(result<command_result>)> done) = 0;
+    /// Any thread. Kills the command's processes; its `done` still comes.
+    virtual void cancel(std::uint64_t number) = 0;
+    /// Any thread. Kills every process of the student, background ones of earlier calls too.
+    virtual void kill_all() = 0;
+    [[nodiscard]] virtual const student_settings& settings() const noexcept = 0;
+};
+
+} // namespace chalk::confinement
