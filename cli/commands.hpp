@@ -1,0 +1,18 @@
+/// One file a command. Each function adds its subcommand to `app`; when the user chose it, its callback stores the
+/// process's exit code (0 fine, 1 a run ended in error, 2 usage or configuration, 3 the machine lacks something,
+/// 130 interrupted).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace chalk::cli {
+
+enum class exit_code : int { fine = 0, run_error = 1, usage = 2, machine_lacks = 3, interrupted = 130 };
+
+void add_run_command(CLI::App& app, exit_code& code);
+void add_show_command(CLI::App& app, exit_code& code);
+void add_config_command(CLI::App& app, exit_code& code);
+void add_gc_command(CLI::App& app, exit_code& code);
+void add_bench_command(CLI::App& app, exit_code& code);
+
+} // namespace chalk::cli
