@@ -1,3 +1,11 @@
+# chalk_test_properties(TEST TIMEOUT seconds): what every test of ours has: a deadline, a skip code, and its place between
+# the two halves of the leftover check (tests/leftovers), which ctest runs first and last.
+function(chalk_test_properties test)
+  cmake_parse_arguments(arg "" "TIMEOUT" "" ${ARGN})
+  set_tests_properties(${test} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED machine)
+endfunction()
+
 # chalk_add_component(NAME [DEPENDS target...] [PRECOMPILE header...] [TEST_DEPENDS target...])
 #
 # A component is a top-level folder. Every *.cpp below it goes into the static library chalk_NAME, every
@@ -32,6 +40,6 @@ function(chalk_add_component name)
       target_precompile_headers(chalk_${name}_tests PRIVATE ${arg_PRECOMPILE} "<tests/support/catch.hpp>")
     endif()
     add_test(NAME ${name} COMMAND chalk_${name}_tests)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    chalk_test_properties(${name} TIMEOUT 300)
   endif()
 endfunction()
