@@ -6,11 +6,7 @@ namespace chalk {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> class_names = {"config", "image",   "sandbox",   "harness", "task",
-                                                         "model",  "timeout", "node_lost", "budget"};
-constexpr std::array<std::string_view, 4> status_names = {"passed", "failed", "error", "cancelled"};
-
-template <class Enum, std::size_t N>
+template<class Enum, std::size_t N>
 std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std::string_view text) noexcept {
     for (std::size_t i = 0; i < N; ++i) {
         if (names.at(i) == text) {
@@ -22,16 +18,20 @@ std::optional<Enum> find_name(const std::array<std::string_view, N>& names, std:
 
 } // namespace
 
-std::string_view to_string(error_class kind) noexcept { return class_names.at(static_cast<std::size_t>(kind)); }
+std::string_view to_string(error_class kind) noexcept {
+    return error_class_names.at(static_cast<std::size_t>(kind));
+}
 
-std::string_view to_string(outcome_status status) noexcept { return status_names.at(static_cast<std::size_t>(status)); }
+std::string_view to_string(outcome_status status) noexcept {
+    return outcome_status_names.at(static_cast<std::size_t>(status));
+}
 
 std::optional<error_class> parse_error_class(std::string_view text) noexcept {
-    return find_name<error_class>(class_names, text);
+    return find_name<error_class>(error_class_names, text);
 }
 
 std::optional<outcome_status> parse_outcome_status(std::string_view text) noexcept {
-    return find_name<outcome_status>(status_names, text);
+    return find_name<outcome_status>(outcome_status_names, text);
 }
 
 } // namespace chalk

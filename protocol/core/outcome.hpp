@@ -1,6 +1,7 @@
 /// How a run ends: exactly one of these, for every run that was started.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,11 @@ namespace chalk {
 enum class error_class { config, image, sandbox, harness, task, model, timeout, node_lost, budget };
 
 enum class outcome_status { passed, failed, error, cancelled };
+
+/// Their names, in their order.
+inline constexpr std::array<std::string_view, 9> error_class_names = {
+    "config", "image", "sandbox", "harness", "task", "model", "timeout", "node_lost", "budget"};
+inline constexpr std::array<std::string_view, 4> outcome_status_names = {"passed", "failed", "error", "cancelled"};
 
 [[nodiscard]] std::string_view to_string(error_class kind) noexcept;
 [[nodiscard]] std::string_view to_string(outcome_status status) noexcept;
