@@ -1,6 +1,9 @@
 /// Starts a child process at a small, constant cost: clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD) on a stack of its own,
 /// signals reset, every descriptor closed that was not asked for, then exec. See docs/adr for why not fork or
 /// Boost.Process.
+///
+/// No owner: functions without state of their own. A child that was started outlives its `child` object; when its
+/// parent thread ends, the parent-death signal ends it.
 #pragma once
 
 #include "protocol/core/result.hpp"
@@ -9,13 +12,13 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include <sys/types.h>
-
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace chalk::process {
 
@@ -39,16 +42,21 @@ struct resource_limit {
 
 struct command {
     std::string executable; ///< an absolute path, or a name looked up in `environment`'s PATH
-    std::vector<std::string> arguments; ///< argv, without the program's name
-    std::vector<std::string> environment; ///< "NAME=value"; nothing is inherited
-    std::string working_directory;        ///< empty: ours
+    /// Executed instead of a path when set (then `executable` is argv[0] only): an open program whose folder the
+    /// child's identity cannot reach. The file itself must be executable for that identity. Stays ours, is not
+    /// inherited.
+    std::optional<int> executable_fd;
+    std::vector<std::string> arguments;    ///< argv, without the program's name
+    std::vector<std::string> environment;  ///< "NAME=value"; nothing is inherited
+    std::string working_directory;         ///< empty: ours
     std::vector<inherited_fd> descriptors; ///< 0, 1 and 2 default to /dev/null
     std::optional<identity> become;
     std::vector<resource_limit> limits;
     /// Open cgroup.procs files into which the child writes "0" before anything of its own runs.
     std::vector<int> cgroup_procs;
-    bool new_session = true;                   ///< setsid
-    std::optional<int> parent_death_signal = 9; ///< set last, since a change of uid clears it; needs a long-lived thread
+    bool new_session = true; ///< setsid
+    std::optional<int> parent_death_signal =
+        9; ///< set last, since a change of uid clears it; needs a long-lived thread
 };
 
 /// A running child. Destroying it does not kill: who owns the child decides (see student_commands, environment actor).
@@ -58,8 +66,9 @@ struct child {
 };
 
 struct exit_status {
-    int code = 0;   ///< exit code, when signal is 0
-    int signal = 0; ///< the signal that ended it
+    static constexpr int lost = -1; ///< a `code`: the child ended, but something else in this process reaped it
+    int code = 0;                   ///< exit code, when signal is 0
+    int signal = 0;                 ///< the signal that ended it
     [[nodiscard]] bool success() const noexcept { return code == 0 && signal == 0; }
 };
 

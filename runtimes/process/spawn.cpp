@@ -1,0 +1,241 @@
+#include "runtimes/process/spawn.hpp"
+
+#include "runtimes/process/child_setup.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace chalk::process {
+namespace {
+
+/// The stack that a child of this thread runs on until exec; one per thread, since the thread waits for exec. The
+/// lowest page is a guard: an overflow ends the child, not our heap.
+class child_stack {
+  public:
+    child_stack() {
+        void* memory =
+            ::mmap(nullptr, guard + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        if (memory == MAP_FAILED) {
+            return;
+        }
+        base_ = static_cast<char*>(memory);
+        ::mprotect(base_, guard, PROT_NONE);
+    }
+    child_stack(const child_stack&) = delete;
+    child_stack& operator=(const child_stack&) = delete;
+    ~child_stack() {
+        if (base_ != nullptr) {
+            ::munmap(base_, guard + size);
+        }
+    }
+
+    /// Stacks grow down. Null when there was no memory.
+    [[nodiscard]] char* top() const noexcept { return base_ == nullptr ? nullptr : base_ + guard + size; }
+
+  private:
+    static constexpr std::size_t guard = 4096U * 4U; // a multiple of every page size up to 16 KiB
+    static constexpr std::size_t size = 64U * 1024U;
+    char* base_ = nullptr;
+};
+
+/// Between clone and exec the child shares our memory: a handler of ours must run in neither.
+class all_signals_blocked {
+  public:
+    all_signals_blocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    all_signals_blocked(const all_signals_blocked&) = delete;
+    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
+    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
+
+std::string_view search_path(const std::vector<std::string>& environment) {
+    for (const auto& variable : environment) {
+        if (variable.starts_with("PATH=")) {
+            return std::string_view(variable).substr(5);
+        }
+    }
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+bool is_program(const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+result<std::string> resolve(const command& what) {
+    const auto& name = what.executable;
+    if (what.executable_fd || name.starts_with('/')) {
+        return name;
+    }
+    if (name.empty() || name.find('/') != std::string::npos) {
+        return sandbox_failure(fmt::format("cannot start '{}': give an absolute path or a bare name", name));
+    }
+    auto folders = search_path(what.environment);
+    while (!folders.empty()) {
+        const auto end = std::min(folders.find(':'), folders.size());
+        if (end > 0) { // an empty element would mean the working directory, which others may write to
+            auto candidate = fmt::format("{}/{}", folders.substr(0, end), name);
+            if (is_program(candidate)) {
+                return candidate;
+            }
+        }
+        folders.remove_prefix(std::min(end + 1, folders.size()));
+    }
+    return sandbox_failure(
+        fmt::format("cannot start '{}': no such program in PATH ({})", name, search_path(what.environment)));
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings, const std::string* first = nullptr) {
+    std::vector<char*> out;
+    out.reserve(strings.size() + 2);
+    if (first != nullptr) {
+        out.push_back(const_cast<char*>(first->c_str()));
+    }
+    for (const auto& text : strings) {
+        out.push_back(const_cast<char*>(text.c_str()));
+    }
+    out.push_back(nullptr);
+    return out;
+}
+
+/// What the child gets as 0, 1 and 2 where the caller named nothing.
+result<unique_fd> add_missing_streams(std::vector<inherited_fd>& descriptors) {
+    unique_fd null;
+    for (int number = 0; number <= 2; ++number) {
+        const bool named = std::any_of(descriptors.begin(), descriptors.end(),
+                                       [number](const inherited_fd& d) { return d.child == number; });
+        if (named) {
+            continue;
+        }
+        if (!null) {
+            null.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
+            if (!null) {
+                return sandbox_failure(fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
+            }
+        }
+        descriptors.push_back({null.get(), number});
+    }
+    return null;
+}
+
+void reap(int pidfd) {
+    siginfo_t info{};
+    while (::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED) != 0 && errno == EINTR) {
+    }
+}
+
+} // namespace
+
+result<child> spawn(const command& what) {
+    auto path = resolve(what);
+    if (!path) {
+        return path.error();
+    }
+    auto descriptors = what.descriptors;
+    auto null = add_missing_streams(descriptors);
+    if (!null) {
+        return null.error();
+    }
+    std::vector<int> moved(descriptors.size(), -1); // the child's working memory: it must not allocate
+    const auto argv = pointers(what.arguments, &what.executable);
+    const auto envp = pointers(what.environment);
+
+    child_setup setup;
+    setup.path = path->c_str();
+    setup.argv = argv.data();
+    setup.envp = envp.data();
+    setup.executable_fd = what.executable_fd.value_or(-1);
+    setup.working_directory = what.working_directory.empty() ? nullptr : what.working_directory.c_str();
+    setup.descriptors = descriptors.data();
+    setup.moved = moved.data();
+    setup.descriptor_count = descriptors.size();
+    setup.limits = what.limits.data();
+    setup.limit_count = what.limits.size();
+    setup.cgroup_procs = what.cgroup_procs.data();
+    setup.cgroup_count = what.cgroup_procs.size();
+    setup.become = what.become ? &*what.become : nullptr;
+    setup.new_session = what.new_session;
+    setup.parent_death_signal = what.parent_death_signal.value_or(0);
+    setup.parent = ::getpid();
+
+    thread_local child_stack stack;
+    if (stack.top() == nullptr) {
+        return sandbox_failure(fmt::format("cannot start {}: no memory for the child's stack", *path));
+    }
+    int pidfd = -1;
+    pid_t pid = -1;
+    int error = 0;
+    {
+        const all_signals_blocked guard;
+        pid = ::clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
+        error = errno;
+    }
+    if (pid < 0) {
+        return sandbox_failure(fmt::format("cannot start {}: clone: {}", *path, std::strerror(error)));
+    }
+    child started{pid, unique_fd(pidfd)};
+    if (setup.failed_step != child_step::none) {
+        reap(pidfd);
+        return sandbox_failure(fmt::format("cannot start {}: {}: {}", *path, describe(setup.failed_step, what),
+                                           std::strerror(setup.error)));
+    }
+    return started;
+}
+
+void async_wait(boost::asio::io_context& io, child c, std::function<void(exit_status)> done) {
+    using descriptor = boost::asio::posix::stream_descriptor;
+    auto watched = std::make_shared<descriptor>(io, c.pidfd.release());
+    auto& ref = *watched;
+    ref.async_wait(descriptor::wait_read, [watched = std::move(watched), done = std::move(done)](const auto&) {
+        siginfo_t info{};
+        while (::waitid(P_PIDFD, static_cast<id_t>(watched->native_handle()), &info, WEXITED) != 0) {
+            if (errno != EINTR) {
+                done(exit_status{exit_status::lost, 0}); // somebody else reaped it
+                return;
+            }
+        }
+        const bool exited = info.si_code == CLD_EXITED;
+        done(exited ? exit_status{info.si_status, 0} : exit_status{0, info.si_status});
+    });
+}
+
+std::string describe(const exit_status& status) {
+    if (status.code == exit_status::lost) {
+        return "ended with an unknown status";
+    }
+    if (status.signal == 0) {
+        return fmt::format("exit code {}", status.code);
+    }
+    const char* name = ::sigabbrev_np(status.signal);
+    return name == nullptr ? fmt::format("killed by signal {}", status.signal)
+                           : fmt::format("killed by signal {} (SIG{})", status.signal, name);
+}
+
+result<pipe_ends> make_pipe() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return sandbox_failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
+    return pipe_ends{unique_fd(ends[0]), unique_fd(ends[1])};
+}
+
+} // namespace chalk::process
