@@ -139,8 +139,6 @@ result<json> parse_object(std::string_view line) {
     return {boost::system::in_place_value, std::move(value)};
 }
 
-std::string dump(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 } // namespace
