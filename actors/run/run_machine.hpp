@@ -1,0 +1,135 @@
+/// The life of one run as the host sees it: what each fact leads to. Pure: the run actor feeds it facts and carries out
+/// what it answers. However the facts come (late, twice, in another order), it reports exactly one outcome.
+///
+///     waiting -> preparing -> starting -> running -> ending -> ended
+///
+/// `ending` begins when the outcome is known; what is then still open (the sandbox's end, its removal, the transcript)
+/// goes on side by side, and the report comes when all of it is done or given up.
+///
+/// Owner: the run actor.
+#pragma once
+
+#include "protocol/core/outcome.hpp"
+#include "protocol/core/result.hpp"
+#include "protocol/core/units.hpp"
+#include "protocol/event/event.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace chalk::actors {
+
+/// How long the host waits for each part of a run. Every wait has one.
+struct run_deadlines {
+    milliseconds prepare{30 * 60'000};     ///< shared preparation of an environment: copies data, unpacks a root fs
+    milliseconds start{60'000};            ///< one sandbox
+    milliseconds first_event{10 * 60'000}; ///< from its start until the harness says anything
+    milliseconds whole_run{24 * 3'600'000};
+    milliseconds exit_after_final{30'000}; ///< from the final event to the harness's end
+    milliseconds drain{2'000};             ///< from the sandbox's end to the end of its channel, or the other way round
+    milliseconds cancel_grace{3'000};      ///< from Cancel to the harness's end
+    milliseconds kill_grace{1'500};        ///< from the kill to the sandbox's end
+    milliseconds remove{60'000};
+    milliseconds record{120'000};
+};
+
+struct run_mode {
+    bool has_channel = true;   ///< false: the harness is an actor of this process
+    bool prepare_only = false; ///< no transcript
+};
+
+/// How a harness ended, in a sandbox or as an actor.
+struct harness_end {
+    std::string description; ///< "exit code 3", "killed by signal 9 (SIGKILL)"
+    bool memory_exhausted = false;
+    std::string last_words; ///< the end of its stderr
+};
+
+/// What the run actor must do next.
+namespace run_do {
+struct prepare {};
+struct start {};
+struct announce_prepared {}; ///< --prepare-only: tell the user
+struct cancel {              ///< ask the harness to end in order
+    std::string reason;
+};
+struct kill {};
+struct remove {};
+struct append { ///< the host's own last word on the run: becomes the transcript's final event
+    event_body body;
+};
+struct record {}; ///< write the transcript
+struct set_deadline {
+    milliseconds after{0};
+};
+struct clear_deadline {};
+struct report {
+    outcome result;
+    std::string remark; ///< what was left behind or kept; empty as a rule
+};
+} // namespace run_do
+
+using run_command = std::variant<run_do::prepare, run_do::start, run_do::announce_prepared, run_do::cancel,
+                                 run_do::kill, run_do::remove, run_do::append, run_do::record, run_do::set_deadline,
+                                 run_do::clear_deadline, run_do::report>;
+using run_commands = std::vector<run_command>;
+
+class run_machine {
+  public:
+    enum class stage { waiting, preparing, starting, running, ending, ended };
+
+    run_machine(run_mode mode, run_deadlines deadlines);
+
+    [[nodiscard]] run_commands begin();
+    [[nodiscard]] run_commands prepared(const result<void>& how);
+    [[nodiscard]] run_commands started(const result<void>& how);
+    /// --prepare-only: the harness waits.
+    [[nodiscard]] run_commands harness_prepared();
+    /// True while an event is part of the run: nothing follows the final one.
+    [[nodiscard]] bool takes_events() const noexcept;
+    /// An event was added to the record. `final` is outcome_of(it).
+    [[nodiscard]] run_commands event_added(const std::optional<outcome>& final);
+    /// The channel ended; `why` when it broke.
+    [[nodiscard]] run_commands channel_ended(const std::optional<failure>& why);
+    [[nodiscard]] run_commands harness_ended(const harness_end& how);
+    [[nodiscard]] run_commands cancel(const std::string& reason);
+    /// As cancel, without asking the harness.
+    [[nodiscard]] run_commands kill(const std::string& reason);
+    [[nodiscard]] run_commands removed(const result<std::optional<std::filesystem::path>>& how);
+    [[nodiscard]] run_commands recorded(const result<void>& how);
+    [[nodiscard]] run_commands deadline_passed();
+
+    [[nodiscard]] stage where() const noexcept { return stage_; }
+
+  private:
+    void decide(run_commands& out, outcome o, bool from_harness);
+    void decide_by_end(run_commands& out);
+    void fail(run_commands& out, failure why);
+    void kill_now(run_commands& out);
+    void gone(run_commands& out);
+    void settle(run_commands& out);
+    void remark(const std::string& text);
+
+    run_mode mode_;
+    run_deadlines deadlines_;
+    stage stage_ = stage::waiting;
+    bool heard_ = false; ///< the harness said something
+    bool was_prepared_ = false;
+    bool killing_ = false;
+    bool exists_ = false; ///< there is a sandbox (or a harness actor)
+    bool channel_open_ = false;
+    std::optional<harness_end> end_;
+    std::optional<failure> channel_problem_;
+    std::optional<std::string> cancel_reason_;
+    std::optional<failure> host_verdict_; ///< a deadline or a broken channel made us kill it
+    std::optional<outcome> outcome_;
+    bool removing_ = false;
+    bool removed_ = false;
+    bool recorded_ = false;
+    std::string remark_;
+};
+
+} // namespace chalk::actors

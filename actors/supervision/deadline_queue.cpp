@@ -1,0 +1,47 @@
+#include "actors/supervision/deadline_queue.hpp"
+
+namespace chalk::actors {
+
+void deadline_queue::set(key who, std::uint64_t generation, clock::time_point at) {
+    clear(who);
+    by_key_.emplace(who, entry{at, generation});
+    by_time_.emplace(at, who);
+}
+
+void deadline_queue::clear(key who) {
+    if (const auto found = by_key_.find(who); found != by_key_.end()) {
+        by_time_.erase({found->second.at, who});
+        by_key_.erase(found);
+    }
+}
+
+std::vector<deadline_queue::passed> deadline_queue::take_passed(clock::time_point now) {
+    std::vector<passed> due;
+    while (!by_time_.empty() && by_time_.begin()->first <= now) {
+        const key who = by_time_.begin()->second;
+        due.push_back({who, by_key_.at(who).generation});
+        by_key_.erase(who);
+        by_time_.erase(by_time_.begin());
+    }
+    return due;
+}
+
+std::optional<deadline_queue::clock::duration> deadline_queue::arm(clock::time_point now) {
+    if (by_time_.empty()) {
+        return std::nullopt;
+    }
+    const clock::time_point head = by_time_.begin()->first;
+    if (!timers_.empty() && *timers_.begin() <= head) {
+        return std::nullopt;
+    }
+    timers_.insert(head);
+    return head > now ? head - now : clock::duration::zero();
+}
+
+void deadline_queue::timer_fired(clock::time_point now) {
+    while (!timers_.empty() && *timers_.begin() <= now) {
+        timers_.erase(timers_.begin());
+    }
+}
+
+} // namespace chalk::actors

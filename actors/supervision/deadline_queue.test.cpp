@@ -1,0 +1,68 @@
+#include "actors/supervision/deadline_queue.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace chalk::actors;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr deadline_queue::clock::time_point start{};
+using passed = deadline_queue::passed;
+} // namespace
+
+TEST_CASE("deadlines pass in the order of their times, whoever set them first") {
+    deadline_queue q;
+    q.set(1, 10, start + 3s);
+    q.set(2, 20, start + 1s);
+    q.set(3, 30, start + 9s);
+    CHECK(q.take_passed(start).empty());
+    CHECK(q.take_passed(start + 3s) == std::vector<passed>{{2, 20}, {1, 10}});
+    CHECK(q.size() == 1);
+}
+
+TEST_CASE("a new deadline takes the place of its owner's old one") {
+    deadline_queue q;
+    q.set(1, 1, start + 1s);
+    q.set(1, 2, start + 5s);
+    CHECK(q.take_passed(start + 2s).empty());
+    CHECK(q.take_passed(start + 5s) == std::vector<passed>{{1, 2}});
+}
+
+TEST_CASE("a cleared deadline never passes") {
+    deadline_queue q;
+    q.set(1, 1, start + 1s);
+    q.clear(1);
+    q.clear(7);
+    CHECK(q.take_passed(start + 1h).empty());
+}
+
+TEST_CASE("one timer serves any number of later deadlines") {
+    deadline_queue q;
+    CHECK_FALSE(q.arm(start));
+    q.set(1, 1, start + 10s);
+    CHECK(q.arm(start) == 10s);
+    for (std::uint64_t i = 2; i < 1000; ++i) {
+        q.set(i, 1, start + 10s + std::chrono::milliseconds(i));
+        REQUIRE_FALSE(q.arm(start));
+    }
+}
+
+TEST_CASE("an earlier deadline gets a timer of its own, and the rest are armed again when it came") {
+    deadline_queue q;
+    q.set(1, 1, start + 10s);
+    CHECK(q.arm(start) == 10s);
+    q.set(2, 1, start + 2s);
+    CHECK(q.arm(start + 1s) == 1s);
+    q.timer_fired(start + 2s);
+    CHECK(q.take_passed(start + 2s) == std::vector<passed>{{2, 1}});
+    CHECK_FALSE(q.arm(start + 2s)); // the first timer still runs
+    q.timer_fired(start + 10s);
+    CHECK(q.take_passed(start + 10s) == std::vector<passed>{{1, 1}});
+    CHECK_FALSE(q.arm(start + 10s));
+}
+
+TEST_CASE("a deadline that lies in the past is due at once") {
+    deadline_queue q;
+    q.set(1, 1, start + 1s);
+    CHECK(q.arm(start + 5s) == 0s);
+}
