@@ -7,6 +7,7 @@
 #include "protocol/core/result.hpp"
 #include "protocol/core/unique_fd.hpp"
 #include "protocol/core/units.hpp"
+#include "protocol/host_channel/messages.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -64,6 +65,9 @@ class sandbox {
     /// Our end of the stream socket whose other end is the harness's descriptor 3 (docs/protocols/host-channel.md).
     /// Once.
     [[nodiscard]] virtual unique_fd take_host_channel() = 0;
+
+    /// How the harness finds the student and its limits: goes into its Start message.
+    [[nodiscard]] virtual host_channel::student_description student() const = 0;
 
     /// `done` runs once on `io`'s thread, when every process of the sandbox is gone.
     virtual void async_wait(boost::asio::io_context& io, std::function<void(sandbox_exit)> done) = 0;
