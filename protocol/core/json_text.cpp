@@ -18,12 +18,13 @@ std::string cause_of(const json::parse_error& error) {
     return std::string(colon == std::string_view::npos ? text : text.substr(colon + 2));
 }
 
-json_text_error locate(std::string_view text, std::size_t offset, std::string message) {
-    const auto before = text.substr(0, std::min(offset, text.size()));
+/// `byte` counts from 1 and is the last one that the parser read; 0 where it does not know.
+json_text_error locate(std::string_view text, std::size_t byte, std::string message) {
+    const auto before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
     const auto line = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
     const auto last_break = before.rfind('\n');
-    const auto column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
-    return {line, std::max<std::size_t>(column, 1), std::move(message)};
+    const auto line_start = last_break == std::string_view::npos ? 0 : last_break + 1;
+    return {line, before.size() - line_start + 1, std::move(message)};
 }
 
 bool is_ascii(std::string_view text) noexcept {
