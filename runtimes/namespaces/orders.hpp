@@ -1,0 +1,111 @@
+/// What the runtime tells chalk-nest, the small helper that makes sandboxes, and how it is put on their socket
+/// (SOCK_SEQPACKET, one message a packet, descriptors beside it). Host and helper are of one build: the format has no
+/// versions. Shared by both, so free of exceptions and of every library but the standard one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chalk::namespaces {
+
+/// A mount that the helper detaches from the host's tree, so that the sandbox can attach it where it wants.
+struct tree {
+    enum flag : std::uint32_t {
+        read_only = 1,
+        nodev = 2,
+        nosuid = 4,
+        noexec = 8,
+        recursive = 16,
+        idmap = 32,          ///< owners on disk 0..n appear as owners 0..n inside
+        idmap_if_able = 64,  ///< as idmap; where the file system refuses, owners are shown as nobody
+        devices = 128,       ///< the helper's own /dev; `source` is ignored
+    };
+    std::string source;
+    std::uint32_t flags = 0;
+    friend bool operator==(const tree&, const tree&) = default;
+};
+
+/// One thing the sandbox's first process does to build its file system. Paths are relative to the scratch folder, which
+/// is a tmpfs of its own once the first step is done.
+struct step {
+    enum class kind : std::uint32_t {
+        scratch,    ///< mount a tmpfs (`options`) on the helper's folder and work from there
+        tmpfs,      ///< at `path`, with `options`
+        directory,  ///< make `path` with mode `number`, owner `owner`
+        file,       ///< make `path` with mode `number` and contents `options`
+        symlink,    ///< make `path`, pointing at `options`
+        overlay,    ///< at `path`, with `options`
+        attach,     ///< tree number `number` at `path`
+        bind,       ///< what is at `options` also at `path`
+        bind_host,  ///< as bind, from a path of the host
+        devpts,     ///< at `path`
+        proc,       ///< at `path`
+        mask,       ///< cover what is at `path` below the root `options`, if it is there, with an empty read-only thing
+        read_only,  ///< remount `path` read-only
+        enter,      ///< make `path` the root and forget the old one
+    };
+    kind what = kind::directory;
+    std::string path;
+    std::string options;
+    std::uint32_t number = 0;
+    std::uint32_t owner = 0;
+    friend bool operator==(const step&, const step&) = default;
+};
+
+/// First message on the owner's socket. Descriptor: the seccomp program (a memfd).
+struct nest_orders {
+    std::string folder;             ///< the owner's folder, where scratch file systems are mounted
+    std::uint32_t first_id = 0;     ///< of the host, shown as 0 inside
+    std::uint32_t id_count = 0;
+    bool privileged = true;         ///< false: ids are mapped by newuidmap and newgidmap
+    std::string newuidmap;
+    std::string newgidmap;
+    std::vector<std::string> remove_at_end; ///< folders (cgroups too) that go, with the folders in them, when the owner does
+};
+
+/// A sandbox. Descriptors, in this order: the sandbox's socket, `inherited` for the harness (2, 3, then 4 ...), `joined`
+/// cgroup membership files, and, with `into_cgroup`, a cgroup v2 folder.
+struct sandbox_orders {
+    std::string hostname;
+    std::vector<tree> trees;
+    std::vector<step> steps;
+    std::vector<std::string> argv;
+    std::vector<std::string> environment;
+    std::uint32_t inherited = 0;
+    std::uint32_t joined = 0;
+    bool into_cgroup = false;
+    std::uint64_t process_limit = 0; ///< RLIMIT_NPROC where there are no cgroups; 0: none
+};
+
+/// On the sandbox's socket, towards the host.
+struct sandbox_report {
+    enum class kind : std::uint32_t {
+        ready,  ///< the file system stands; the first process takes over. `pid` is its number on the host
+        failed, ///< no sandbox: `text` says which step and why
+        ended,  ///< the harness ended, with wait status `status`; the rest is about to be killed
+        gone,   ///< every process is gone; the last message
+    };
+    kind what = kind::gone;
+    std::int32_t status = 0;
+    std::int32_t pid = 0;
+    std::string text;
+};
+
+[[nodiscard]] std::string encode(const nest_orders& orders);
+[[nodiscard]] std::string encode(const sandbox_orders& orders);
+[[nodiscard]] std::string encode(const sandbox_report& report);
+/// nullopt: cut short, or with bytes left over.
+[[nodiscard]] std::optional<nest_orders> decode_nest_orders(std::string_view packet);
+[[nodiscard]] std::optional<sandbox_orders> decode_sandbox_orders(std::string_view packet);
+[[nodiscard]] std::optional<sandbox_report> decode_sandbox_report(std::string_view packet);
+
+/// The longest packet either side accepts: under the default send buffer of a socket.
+inline constexpr std::size_t max_packet = 160 * 1024;
+inline constexpr std::size_t max_descriptors = 32;
+
+} // namespace chalk::namespaces
