@@ -1,7 +1,7 @@
 /// The harness subtree's interfaces. The harness actor owns one run inside its sandbox (or in this process with
 /// --no-containerized): environment, tool server, agent. It restarts nothing: whatever dies below it ends the run with
-/// the class of what died. When it is done (its final event was sent) it quits normally; its owner monitors it and turns
-/// any other end into an error of class harness.
+/// the class of what died. When it is done (its final event was sent) it quits normally; its owner monitors it and
+/// turns any other end into an error of class harness.
 #pragma once
 
 #include "actors/messages.hpp"
@@ -21,9 +21,17 @@ using event_sink = caf::typed_actor<
     /// --prepare-only: ready, waiting to be cancelled.
     caf::reacts_to<run_prepared>>;
 
+/// A sink's word on its queue: while it is not `writable` the agent takes no further turn, and log lines are counted
+/// instead of sent. Within one process only.
+struct event_flow {
+    bool writable = true;
+};
+
 using harness_actor = caf::typed_actor<
     /// Ends the run in order, as cancelled.
-    caf::reacts_to<cancel_run>>;
+    caf::reacts_to<cancel_run>,
+    /// Holds the agent between turns, or lets it go on.
+    caf::reacts_to<event_flow>>;
 
 /// Where this harness finds things: sandbox_layout inside a sandbox, a private folder with --no-containerized.
 struct harness_places {
@@ -39,7 +47,7 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
-    bool prepare_only = false;
+    bool prepare_only = false; ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };
 
@@ -47,4 +55,10 @@ struct harness_options {
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,
                             event_sink sink);
 
+/// What a harness would refuse for its config alone: an unknown agent, a model without a client, a script of the wrong
+/// shape. error_class::config. Call it before anything is started; the harness does so too.
+[[nodiscard]] result<void> check_run_config(const config::run_config& config);
+
 } // namespace chalk::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::event_flow)

@@ -143,6 +143,8 @@ result<json> parse_object(std::string_view line) {
 
 } // namespace
 
+} // namespace
+
 std::string_view to_string(harness_mode mode) noexcept {
     switch (mode) {
     case harness_mode::run:

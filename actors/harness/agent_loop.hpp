@@ -1,0 +1,65 @@
+/// The builtin agent's decisions, without actors, IO or clock: model turn, tool calls one at a time, their results, the
+/// next turn, until a turn asks for no tool or a limit is reached.
+///
+/// Owner: the agent actor. Holds the conversation, which dies with it; what was said is in the events.
+#pragma once
+
+#include "config/run_config.hpp"
+#include "protocol/model/model.hpp"
+
+#include <chrono>
+#include <deque>
+#include <variant>
+#include <vector>
+
+namespace chalk::actors {
+
+class agent_loop {
+  public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    struct record {
+        event_body body;
+    };
+    struct ask_model {
+        std::size_t step = 0;
+        std::size_t turn = 0;
+    };
+    struct call_tool {
+        tool_call call;
+    };
+    struct finish_step {};
+    struct fail {
+        failure why;
+    };
+    using command = std::variant<record, ask_model, call_tool, finish_step, fail>;
+    using commands = std::vector<command>;
+
+    explicit agent_loop(config::limits limits);
+
+    /// A message of the harness: the system prompt or a step's instructions.
+    void hear(message_role role, std::string text);
+
+    [[nodiscard]] commands begin_step(std::size_t step, time_point now);
+    [[nodiscard]] commands on_turn(model::turn turn, milliseconds duration, time_point now);
+    /// `duration` of the call, not of its wait.
+    [[nodiscard]] commands on_tool_output(const mcp::tool_output& output, milliseconds duration, time_point now);
+
+    /// For a model request: nothing of it changes until the request is answered.
+    [[nodiscard]] std::shared_ptr<const model::conversation> messages() const { return messages_; }
+
+  private:
+    commands go_on(commands before, time_point now);
+    [[nodiscard]] std::optional<limit_reached> reached(time_point now) const;
+
+    config::limits limits_;
+    std::shared_ptr<model::conversation> messages_ = std::make_shared<model::conversation>();
+    std::deque<tool_call> open_calls_;
+    std::size_t step_ = 0;
+    std::size_t turns_ = 0;
+    unsigned empty_turns_ = 0;
+    std::uint64_t context_tokens_ = 0;
+    time_point began_;
+};
+
+} // namespace chalk::actors

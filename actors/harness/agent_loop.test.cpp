@@ -1,0 +1,170 @@
+#include "actors/harness/agent_loop.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace chalk;
+using chalk::actors::agent_loop;
+using namespace std::chrono_literals;
+
+namespace {
+
+model::turn text_turn(std::string text) {
+    return {std::move(text), {}, {}, model::stop_reason::end, {}};
+}
+
+model::turn calling(std::vector<std::string> tools) {
+    model::turn turn;
+    for (auto& name : tools) {
+        turn.tool_calls.push_back({"id-" + name, name, json::object()});
+    }
+    turn.stopped = model::stop_reason::tool_calls;
+    return turn;
+}
+
+model::turn empty_turn() {
+    return {{}, "thinking", {}, model::stop_reason::length, {}};
+}
+
+const mcp::tool_output good{{{{"type", "text"}, {"text", "ok"}}}, false, false};
+const agent_loop::time_point t0{};
+
+template<class Command>
+const Command& at(const agent_loop::commands& all, std::size_t index) {
+    REQUIRE(index < all.size());
+    REQUIRE(std::holds_alternative<Command>(all[index]));
+    return std::get<Command>(all[index]);
+}
+
+} // namespace
+
+TEST_CASE("a turn without tool calls ends the step", "[agent]") {
+    agent_loop loop({});
+    loop.hear(message_role::user, "go");
+    auto next = loop.begin_step(2, t0);
+    REQUIRE(next.size() == 1);
+    CHECK(at<agent_loop::ask_model>(next, 0).step == 2);
+    CHECK(at<agent_loop::ask_model>(next, 0).turn == 0);
+    next = loop.on_turn(text_turn("done"), 5ms, t0);
+    REQUIRE(next.size() == 2);
+    const auto& said = std::get<message_added>(at<agent_loop::record>(next, 0).body);
+    CHECK(said.role == message_role::assistant);
+    CHECK(said.text == "done");
+    CHECK(said.duration == 5ms);
+    at<agent_loop::finish_step>(next, 1);
+    CHECK(loop.messages()->size() == 2);
+}
+
+TEST_CASE("tool calls run one at a time, in order, and the model is asked again after the last", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    auto next = loop.on_turn(calling({"a", "b"}), 0ms, t0);
+    REQUIRE(next.size() == 2);
+    CHECK(at<agent_loop::call_tool>(next, 1).call.name == "a");
+    next = loop.on_tool_output(good, 3ms, t0);
+    REQUIRE(next.size() == 2);
+    const auto& got = std::get<tool_result>(at<agent_loop::record>(next, 0).body);
+    CHECK(got.call_id == "id-a");
+    CHECK(got.text == "ok");
+    CHECK(got.duration == 3ms);
+    CHECK(at<agent_loop::call_tool>(next, 1).call.name == "b");
+    next = loop.on_tool_output(mcp::tool_output{{}, true, true}, 0ms, t0);
+    const auto& bad = std::get<tool_result>(at<agent_loop::record>(next, 0).body);
+    CHECK(bad.is_error);
+    CHECK(bad.truncated);
+    CHECK(at<agent_loop::ask_model>(next, 1).turn == 1);
+    REQUIRE(loop.messages()->size() == 3);
+    CHECK(loop.messages()->back().call_id == "id-b");
+    CHECK(loop.messages()->back().is_error);
+}
+
+TEST_CASE("an empty turn is asked to go on three times in a row and is an error on the fourth", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    for (std::size_t i = 1; i <= 3; ++i) {
+        auto next = loop.on_turn(empty_turn(), 0ms, t0);
+        REQUIRE(next.size() == 3);
+        CHECK(std::get<message_added>(at<agent_loop::record>(next, 1).body).role == message_role::user);
+        CHECK(at<agent_loop::ask_model>(next, 2).turn == i);
+    }
+    auto next = loop.on_turn(empty_turn(), 0ms, t0);
+    REQUIRE(next.size() == 2);
+    CHECK(at<agent_loop::fail>(next, 1).why.kind == error_class::model);
+}
+
+TEST_CASE("a turn that holds something starts the count of empty turns anew, and so does a step", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 3; ++i) {
+            at<agent_loop::ask_model>(loop.on_turn(empty_turn(), 0ms, t0), 2);
+        }
+        (void)loop.on_turn(calling({"a"}), 0ms, t0);
+        at<agent_loop::ask_model>(loop.on_tool_output(good, 0ms, t0), 1);
+    }
+    for (int i = 0; i < 3; ++i) {
+        (void)loop.on_turn(empty_turn(), 0ms, t0);
+    }
+    (void)loop.begin_step(1, t0);
+    at<agent_loop::ask_model>(loop.on_turn(empty_turn(), 0ms, t0), 2);
+}
+
+TEST_CASE("a limit is looked at between turns: the step's tool calls run, then it ends", "[agent]") {
+    config::limits limits;
+    model::turn turn = calling({"a"});
+    turn.usage.input = 90;
+    turn.usage.output = 20;
+    auto kind = limit_kind::turns;
+    std::uint64_t value = 1;
+    SECTION("turns") {
+        limits.max_turns = 1;
+    }
+    SECTION("time") {
+        limits.max_time = 60s;
+        kind = limit_kind::time;
+        value = 61'000;
+    }
+    SECTION("context") {
+        limits.max_context_tokens = 110;
+        kind = limit_kind::context_tokens;
+        value = 110;
+    }
+    agent_loop loop(limits);
+    at<agent_loop::ask_model>(loop.begin_step(0, t0), 0);
+    at<agent_loop::call_tool>(loop.on_turn(turn, 0ms, t0 + 61s), 1);
+    auto next = loop.on_tool_output(good, 0ms, t0 + 61s);
+    REQUIRE(next.size() == 3);
+    const auto& limit = std::get<limit_reached>(at<agent_loop::record>(next, 1).body);
+    CHECK(limit.limit == kind);
+    CHECK(limit.value == value);
+    at<agent_loop::finish_step>(next, 2);
+}
+
+TEST_CASE("a limit that is not reached changes nothing, and turns and time are counted per step", "[agent]") {
+    config::limits limits;
+    limits.max_turns = 2;
+    limits.max_time = 60s;
+    limits.max_context_tokens = 1000;
+    agent_loop loop(limits);
+    for (std::size_t step = 0; step < 3; ++step) {
+        const auto start = t0 + std::chrono::minutes(step * 2);
+        (void)loop.begin_step(step, start);
+        (void)loop.on_turn(calling({"a"}), 0ms, start);
+        at<agent_loop::ask_model>(loop.on_tool_output(good, 0ms, start + 59s), 1);
+        at<agent_loop::finish_step>(loop.on_turn(text_turn("x"), 0ms, start + 100s), 1);
+    }
+}
+
+TEST_CASE("a limit also ends a row of empty turns", "[agent]") {
+    config::limits limits;
+    limits.max_turns = 2;
+    agent_loop loop(limits);
+    (void)loop.begin_step(0, t0);
+    at<agent_loop::ask_model>(loop.on_turn(empty_turn(), 0ms, t0), 2);
+    at<agent_loop::finish_step>(loop.on_turn(empty_turn(), 0ms, t0), 3);
+}
+
+TEST_CASE("a tool's output without an open call is an error of the harness", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    CHECK(at<agent_loop::fail>(loop.on_tool_output(good, 0ms, t0), 0).why.kind == error_class::harness);
+}
