@@ -1,6 +1,9 @@
 /// Runs commands as the student: a uid of its own, its cgroups, limits, a clean environment, a deadline; killed as a
 /// whole. What the student's processes do can end only in a bounded result.
 ///
+/// A command is over when its own process is: what it left in the background runs on (its output goes nowhere) until
+/// kill_all. A command that ran out of time or was cancelled takes everything that it started with it.
+///
 /// Owner: the harness's tool server actor; its destructor kills whatever of the student still runs.
 #pragma once
 
@@ -21,7 +24,7 @@ namespace chalk::confinement {
 
 /// Descriptors of the student's cgroup, opened by the host and inherited (v1: one per controller, v2: one).
 struct student_cgroup {
-    std::vector<int> procs;        ///< cgroup.procs files to join
+    std::vector<int> procs;          ///< cgroup.procs files to join
     std::optional<int> calls_folder; ///< directory in which the harness may make a group per call (pids or v2)
     bool v2 = false;
 };
@@ -37,17 +40,20 @@ struct student_settings {
 
 struct student_command {
     std::vector<std::string> argv;
-    std::string input;                        ///< standard input; closed after it
-    milliseconds timeout{120'000};            ///< then SIGTERM, two seconds, SIGKILL for all of it
-    bytes output_cap = bytes{64 * 1024};      ///< of stdout and stderr together; the middle is left out and counted
+    std::optional<int> executable_fd; ///< run instead of argv[0] when set (see process::command)
+    std::string input;                ///< standard input; ends after it
+    milliseconds timeout{120'000};    ///< then SIGTERM, `grace`, SIGKILL for all of it
+    milliseconds grace{2'000};
+    bytes output_cap = bytes{64 * 1024}; ///< of stdout and stderr together; the middle is left out and counted
 };
 
 struct command_result {
     process::exit_status status;
-    std::string output; ///< stdout and stderr as they came; invalid UTF-8 replaced
+    std::string output; ///< stdout and stderr as they came; invalid UTF-8 replaced, a line for what was left out
     std::uint64_t omitted_bytes = 0;
     bool timed_out = false;
     bool cancelled = false;
+    bool memory_exhausted = false; ///< the kernel killed for memory in this call's group; only known on cgroup v2
     milliseconds duration{0};
 };
 
@@ -59,8 +65,8 @@ class student_commands {
     student_commands& operator=(const student_commands&) = delete;
     virtual ~student_commands() = default;
 
-    /// Any thread. `done` runs on the io thread, exactly once, at the latest `timeout` and five seconds after. Returns a
-    /// number for cancel().
+    /// Any thread. `done` runs on the io thread, exactly once, at the latest `timeout` and five seconds after. Returns
+    /// a number for cancel().
     virtual std::uint64_t run(student_command what, std::function<void(result<command_result>)> done) = 0;
     /// Any thread. Kills the command's processes; its `done` still comes.
     virtual void cancel(std::uint64_t number) = 0;

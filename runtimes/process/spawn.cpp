@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <string_view>
+#include <unordered_set>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -137,10 +139,30 @@ result<unique_fd> add_missing_streams(std::vector<inherited_fd>& descriptors) {
     return null;
 }
 
-void reap(int pidfd) {
+/// Children that nobody else may reap. The mutex is held from before clone until the pid is in the set, so that a
+/// reaper never sees a child of ours that it cannot know.
+struct own_children {
+    std::mutex mutex;
+    std::unordered_set<pid_t> pids;
+};
+
+own_children& own() {
+    static own_children instance;
+    return instance;
+}
+
+/// Blocks until it ended. From here on `pid` may be anyone's.
+exit_status reap(int pidfd, pid_t pid) {
     siginfo_t info{};
-    while (::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED) != 0 && errno == EINTR) {
+    int error = 0;
+    do {
+        error = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED) == 0 ? 0 : errno;
+    } while (error == EINTR);
+    own().pids.erase(pid);
+    if (error != 0) {
+        return {exit_status::lost, 0}; // somebody else reaped it
     }
+    return info.si_code == CLD_EXITED ? exit_status{info.si_status, 0} : exit_status{0, info.si_status};
 }
 
 } // namespace
@@ -184,6 +206,7 @@ result<child> spawn(const command& what) {
     int pidfd = -1;
     pid_t pid = -1;
     int error = 0;
+    const std::lock_guard registering(own().mutex);
     {
         const all_signals_blocked guard;
         pid = ::clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
@@ -194,28 +217,39 @@ result<child> spawn(const command& what) {
     }
     child started{pid, unique_fd(pidfd)};
     if (setup.failed_step != child_step::none) {
-        reap(pidfd);
+        static_cast<void>(reap(pidfd, pid)); // it only ever said why it failed
         return sandbox_failure(fmt::format("cannot start {}: {}: {}", *path, describe(setup.failed_step, what),
                                            std::strerror(setup.error)));
     }
+    own().pids.insert(pid);
     return started;
+}
+
+own_children_lock::own_children_lock() {
+    own().mutex.lock();
+}
+
+own_children_lock::~own_children_lock() {
+    own().mutex.unlock();
+}
+
+bool own_children_lock::started_here(pid_t pid) const noexcept {
+    return own().pids.contains(pid);
 }
 
 void async_wait(boost::asio::io_context& io, child c, std::function<void(exit_status)> done) {
     using descriptor = boost::asio::posix::stream_descriptor;
     auto watched = std::make_shared<descriptor>(io, c.pidfd.release());
     auto& ref = *watched;
-    ref.async_wait(descriptor::wait_read, [watched = std::move(watched), done = std::move(done)](const auto&) {
-        siginfo_t info{};
-        while (::waitid(P_PIDFD, static_cast<id_t>(watched->native_handle()), &info, WEXITED) != 0) {
-            if (errno != EINTR) {
-                done(exit_status{exit_status::lost, 0}); // somebody else reaped it
-                return;
-            }
-        }
-        const bool exited = info.si_code == CLD_EXITED;
-        done(exited ? exit_status{info.si_status, 0} : exit_status{0, info.si_status});
-    });
+    ref.async_wait(descriptor::wait_read,
+                   [watched = std::move(watched), done = std::move(done), pid = c.pid](const auto&) {
+                       exit_status status;
+                       {
+                           const std::lock_guard unregistering(own().mutex);
+                           status = reap(watched->native_handle(), pid);
+                       }
+                       done(status);
+                   });
 }
 
 std::string describe(const exit_status& status) {

@@ -80,6 +80,17 @@ struct exit_status {
 /// parent-death signal fires early: the io thread.
 [[nodiscard]] result<child> spawn(const command& what);
 
+/// True while `pid` is a child that spawn() started and that async_wait() has not reaped: what a reaper of adopted
+/// orphans must leave alone. Hold the lock that comes with it across check and waitpid.
+class own_children_lock {
+  public:
+    own_children_lock();
+    own_children_lock(const own_children_lock&) = delete;
+    own_children_lock& operator=(const own_children_lock&) = delete;
+    ~own_children_lock();
+    [[nodiscard]] bool started_here(pid_t pid) const noexcept;
+};
+
 /// Reaps `c` when it ends, on `io`'s thread. `done` runs exactly once.
 void async_wait(boost::asio::io_context& io, child c, std::function<void(exit_status)> done);
 
