@@ -15,9 +15,9 @@
 namespace chalk::config {
 
 struct limits {
-    std::optional<std::uint32_t> max_turns;           ///< per step
-    std::optional<seconds> max_time;                  ///< per step, wall time ("max_time_s")
-    std::optional<std::uint64_t> max_context_tokens;  ///< of one model call
+    std::optional<std::uint32_t> max_turns;          ///< per step
+    std::optional<seconds> max_time;                 ///< per step, wall time ("max_time_s")
+    std::optional<std::uint64_t> max_context_tokens; ///< of one model call
 };
 
 struct mcp_server {
@@ -38,7 +38,7 @@ struct run_config {
     std::filesystem::path environment; ///< absolute after loading; "builtin:noop" for the no-op environment
     std::string task;                  ///< empty: the environment's only task
     json task_args = json::object();
-    run_id id; ///< made up from environment and time where absent
+    run_id id;                                                     ///< made up from environment and time where absent
     std::filesystem::path transcript_file = "out/transcript.json"; ///< relative to the working directory
     std::string agent = "builtin";
     std::string model;
@@ -74,11 +74,21 @@ struct override_value {
 [[nodiscard]] result<loaded_run_config> load_run_config(const std::string& source,
                                                         const std::vector<override_value>& overrides);
 
+/// A config that another chalk resolved and sent with to_json: the same strict look at keys and values, but no file is
+/// read or looked for, because the sender's paths mean nothing here.
+[[nodiscard]] result<run_config> parse_resolved_config(const json& value);
+
 /// The config as JSON with every key; parses back to the same config. Holds no secrets.
 [[nodiscard]] json to_json(const run_config& config);
 
 /// JSON Schema, draft 7.
 [[nodiscard]] json run_config_schema();
+
+/// The environment that has no files: one step, no tools, a judge that is always content.
+inline constexpr std::string_view noop_environment = "builtin:noop";
+
+/// "<name of the environment's folder>-<UTC time to the millisecond>".
+[[nodiscard]] run_id make_run_id(const std::filesystem::path& environment, wall_time now);
 
 /// The configs of `-n N`: ids `<id>-<i>`, files `<name>_<i>.json`, websocket port plus i. For n == 1 the config itself.
 [[nodiscard]] result<std::vector<run_config>> split(const run_config& config, std::size_t n);

@@ -11,8 +11,8 @@
 
 namespace chalk {
 
-/// A run's name: 1 to 100 of letters, digits, `.`, `_`, `-`, not `.` or `..`, first character a letter or digit. Safe as
-/// a path component, a cgroup's name and a container's name. Default-constructed it is empty and names no run.
+/// A run's name: 1 to 100 of letters, digits, `.`, `_`, `-`, not `.` or `..`, first character a letter or digit. Safe
+/// as a path component, a cgroup's name and a container's name. Default-constructed it is empty and names no run.
 class run_id {
   public:
     static constexpr std::size_t max_length = 100;
@@ -39,7 +39,7 @@ enum class attempt_number : std::uint32_t {};
 
 } // namespace chalk
 
-template <>
+template<>
 struct std::hash<chalk::run_id> {
     std::size_t operator()(const chalk::run_id& id) const noexcept { return std::hash<std::string>{}(id.str()); }
 };

@@ -21,7 +21,7 @@ struct failure {
     friend bool operator==(const failure&, const failure&) = default;
 };
 
-template <class T>
+template<class T>
 using result = boost::system::result<T, failure>;
 
 /// Called by boost::system::result when value() is asked of a failure: a programming error, never control flow.
@@ -29,11 +29,23 @@ using result = boost::system::result<T, failure>;
     throw std::logic_error("value() of a failure: " + why.message);
 }
 
-[[nodiscard]] inline failure config_failure(std::string message) { return {error_class::config, std::move(message)}; }
-[[nodiscard]] inline failure sandbox_failure(std::string message) { return {error_class::sandbox, std::move(message)}; }
-[[nodiscard]] inline failure harness_failure(std::string message) { return {error_class::harness, std::move(message)}; }
-[[nodiscard]] inline failure task_failure(std::string message) { return {error_class::task, std::move(message)}; }
-[[nodiscard]] inline failure model_failure(std::string message) { return {error_class::model, std::move(message)}; }
-[[nodiscard]] inline failure timeout_failure(std::string message) { return {error_class::timeout, std::move(message)}; }
+[[nodiscard]] inline failure config_failure(std::string message) {
+    return {error_class::config, std::move(message)};
+}
+[[nodiscard]] inline failure sandbox_failure(std::string message) {
+    return {error_class::sandbox, std::move(message)};
+}
+[[nodiscard]] inline failure harness_failure(std::string message) {
+    return {error_class::harness, std::move(message)};
+}
+[[nodiscard]] inline failure task_failure(std::string message) {
+    return {error_class::task, std::move(message)};
+}
+[[nodiscard]] inline failure model_failure(std::string message) {
+    return {error_class::model, std::move(message)};
+}
+[[nodiscard]] inline failure timeout_failure(std::string message) {
+    return {error_class::timeout, std::move(message)};
+}
 
 } // namespace chalk

@@ -1,10 +1,10 @@
-/// Where things are inside a sandbox; docs/reference/data-folders.md has the table of owners and modes, and a test holds
-/// a real sandbox against it. An environment sees the same places through the SDKs' path constants.
+/// Where things are inside a sandbox; docs/reference/data-folders.md has the table of owners and modes, and a test
+/// holds a real sandbox against it. An environment sees the same places through the SDKs' path constants.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
+
+#include <sys/types.h>
 
 namespace chalk::sandbox_layout {
 

@@ -15,9 +15,15 @@ struct bytes {
     friend constexpr bytes operator-(bytes a, bytes b) { return {a.count > b.count ? a.count - b.count : 0}; }
 };
 
-constexpr bytes operator""_KiB(unsigned long long n) { return {n << 10U}; }
-constexpr bytes operator""_MiB(unsigned long long n) { return {n << 20U}; }
-constexpr bytes operator""_GiB(unsigned long long n) { return {n << 30U}; }
+constexpr bytes operator""_KiB(unsigned long long n) {
+    return {n << 10U};
+}
+constexpr bytes operator""_MiB(unsigned long long n) {
+    return {n << 20U};
+}
+constexpr bytes operator""_GiB(unsigned long long n) {
+    return {n << 30U};
+}
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;

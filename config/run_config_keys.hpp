@@ -1,0 +1,59 @@
+/// The one table of a run config's keys. The loader, `chalk config schema`, `chalk config show` and the table in
+/// docs/reference/run-config.md all follow from it; a new key is a new row.
+#pragma once
+
+#include "config/run_config.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace chalk::config {
+
+enum class value_kind {
+    text,
+    boolean,
+    whole_number,
+    object,
+    text_list,
+    script, ///< of the fake model: a path, or a list of steps (fake_script.hpp)
+};
+
+struct key_spec {
+    std::string_view path; ///< "limits.max_turns": at most one group deep
+    value_kind kind = value_kind::text;
+    bool required = false;
+    bool nullable = false; ///< null is the same as leaving the key out
+    std::uint64_t minimum = 0;
+    std::uint64_t maximum = 0;
+    std::vector<std::string_view> choices; ///< of text; empty: any
+    std::string_view pattern;              ///< of text: as in JSON Schema; the loader has the same rule in code
+    std::string_view shown_default;        ///< for a reader, where the value itself would not tell
+    std::string_view doc;                  ///< one sentence, plain text
+    /// Takes a value that has passed check_value. Null where an enclosing key carries the value.
+    void (*set)(run_config&, const json&) = nullptr;
+    json (*get)(const run_config&) = nullptr;
+};
+
+[[nodiscard]] std::span<const key_spec> run_config_keys();
+[[nodiscard]] const key_spec* find_key(std::string_view path);
+
+/// The groups: keys whose value is an object that has rows of its own ("limits").
+[[nodiscard]] bool is_group(std::string_view path);
+/// What may stand in a group ("" is the top): names without the group's.
+[[nodiscard]] std::vector<std::string> names_in(std::string_view group);
+
+/// "a whole number from 1 to 65535": for messages and the reference.
+[[nodiscard]] std::string expectation(const key_spec& spec);
+
+/// What is wrong with the value ("expected ..., got ..."); empty if nothing is. A script is looked at by
+/// fake_script.hpp.
+[[nodiscard]] std::string check_value(const key_spec& spec, const json& value);
+
+/// A value for a message, shortened.
+[[nodiscard]] std::string preview(const json& value);
+
+/// The rows of docs/reference/run-config.md.
+[[nodiscard]] std::string run_config_markdown();
+
+} // namespace chalk::config

@@ -1,0 +1,71 @@
+#include "protocol/core/read_file.hpp"
+
+#include "protocol/core/unique_fd.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace chalk {
+
+namespace {
+
+failure refuse(const std::filesystem::path& file, std::string_view cause) {
+    return config_failure(fmt::format("{}: {}", file.string(), cause));
+}
+
+failure refuse_with_errno(const std::filesystem::path& file, int error) {
+    return refuse(file, error == ENOENT ? "no such file" : std::generic_category().message(error));
+}
+
+} // namespace
+
+result<std::string> read_file(const std::filesystem::path& file, bytes limit) {
+    // Not blocking, so that a FIFO without a writer is refused below instead of waited for.
+    const unique_fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!fd) {
+        return refuse_with_errno(file, errno);
+    }
+    struct stat info = {};
+    if (::fstat(fd.get(), &info) != 0) {
+        return refuse_with_errno(file, errno);
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return refuse(file, "is a folder, not a file");
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return refuse(file, "is not a regular file");
+    }
+    const auto too_large = [&] { return refuse(file, fmt::format("larger than {} bytes", limit.count)); };
+    if (static_cast<std::uint64_t>(info.st_size) > limit.count) {
+        return too_large();
+    }
+
+    std::string text;
+    constexpr std::size_t chunk = 64 * 1024;
+    for (;;) { // to the end, not to st_size: a file in /proc says 0
+        const auto before = text.size();
+        text.resize(before + chunk);
+        const auto got = ::read(fd.get(), text.data() + before, chunk);
+        if (got < 0 && errno == EINTR) {
+            text.resize(before);
+            continue;
+        }
+        if (got < 0) {
+            return refuse_with_errno(file, errno);
+        }
+        text.resize(before + static_cast<std::size_t>(got));
+        if (text.size() > limit.count) {
+            return too_large();
+        }
+        if (got == 0) {
+            return text;
+        }
+    }
+}
+
+} // namespace chalk
