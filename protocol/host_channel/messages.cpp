@@ -139,10 +139,6 @@ result<json> parse_object(std::string_view line) {
     return {boost::system::in_place_value, std::move(value)};
 }
 
-}
-
-} // namespace
-
 } // namespace
 
 std::string_view to_string(harness_mode mode) noexcept {
