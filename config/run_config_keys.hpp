@@ -26,10 +26,10 @@ struct key_spec {
     bool nullable = false; ///< null is the same as leaving the key out
     std::uint64_t minimum = 0;
     std::uint64_t maximum = 0;
-    std::vector<std::string_view> choices; ///< of text; empty: any
-    std::string_view pattern;              ///< of text: as in JSON Schema; the loader has the same rule in code
-    std::string_view shown_default;        ///< for a reader, where the value itself would not tell
-    std::string_view doc;                  ///< one sentence, plain text
+    std::vector<std::string_view> choices = {}; ///< of text; empty: any
+    std::string_view pattern = {};              ///< of text: as in JSON Schema; the loader has the same rule in code
+    std::string_view shown_default = {};        ///< for a reader, where the value itself would not tell
+    std::string_view doc = {};                  ///< one sentence, plain text
     /// Takes a value that has passed check_value. Null where an enclosing key carries the value.
     void (*set)(run_config&, const json&) = nullptr;
     json (*get)(const run_config&) = nullptr;
