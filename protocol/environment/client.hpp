@@ -52,8 +52,8 @@ struct client_handlers {
 
 class client {
   public:
-    /// Takes over the ends of the host's streams. A line longer than 64 MiB is a protocol error; lines on `error_stream`
-    /// become log lines of level warning, cut at 8 KiB each and 1,000 lines a second.
+    /// Takes over the ends of the host's streams. A line longer than 64 MiB is a protocol error; lines on
+    /// `error_stream` become log lines of level warning, cut at 8 KiB each and 1,000 lines a second.
     [[nodiscard]] static std::shared_ptr<client> open(boost::asio::io_context& io, unique_fd input, unique_fd output,
                                                       unique_fd error_stream, client_handlers handlers);
     client() = default;
@@ -62,7 +62,8 @@ class client {
     virtual ~client() = default;
 
     /// Any thread. `done` runs on the io thread, exactly once.
-    virtual void call(std::string method, json params, milliseconds deadline, std::function<void(call_result)> done) = 0;
+    virtual void call(std::string method, json params, milliseconds deadline,
+                      std::function<void(call_result)> done) = 0;
 
     /// Any thread. Closes the streams: a well-behaved host ends. Open calls end with `closed`.
     virtual void close() = 0;
