@@ -22,6 +22,14 @@ run_commands run_machine::begin() {
     return {run_do::set_deadline{deadlines_.prepare}, run_do::prepare{}};
 }
 
+run_commands run_machine::refuse(const failure& why) {
+    run_commands out;
+    if (stage_ == stage::waiting) {
+        decide(out, outcome::error(why.kind, why.message), false);
+    }
+    return out;
+}
+
 run_commands run_machine::prepared(const result<void>& how) {
     run_commands out;
     if (stage_ != stage::preparing) {
@@ -147,6 +155,14 @@ run_commands run_machine::channel_ended(const std::optional<failure>& why) {
     } else if (!killing_ && !outcome_) {
         // EOF without a last word: the harness is dying. Its end says why; it may take a moment.
         out.emplace_back(run_do::set_deadline{deadlines_.drain});
+    }
+    return out;
+}
+
+run_commands run_machine::harness_misbehaved(const failure& why) {
+    run_commands out;
+    if (takes_events() && !host_verdict_) {
+        fail(out, why);
     }
     return out;
 }

@@ -84,6 +84,8 @@ class run_machine {
     run_machine(run_mode mode, run_deadlines deadlines);
 
     [[nodiscard]] run_commands begin();
+    /// Instead of begin: the run cannot even begin.
+    [[nodiscard]] run_commands refuse(const failure& why);
     [[nodiscard]] run_commands prepared(const result<void>& how);
     [[nodiscard]] run_commands started(const result<void>& how);
     /// --prepare-only: the harness waits.
@@ -94,6 +96,8 @@ class run_machine {
     [[nodiscard]] run_commands event_added(const std::optional<outcome>& final);
     /// The channel ended; `why` when it broke.
     [[nodiscard]] run_commands channel_ended(const std::optional<failure>& why);
+    /// The harness broke the protocol in what it said: it is killed, and `why` is the outcome.
+    [[nodiscard]] run_commands harness_misbehaved(const failure& why);
     [[nodiscard]] run_commands harness_ended(const harness_end& how);
     [[nodiscard]] run_commands cancel(const std::string& reason);
     /// As cancel, without asking the harness.

@@ -100,6 +100,14 @@ TEST_CASE("a transcript that cannot be written makes the run an error") {
     CHECK(d.only_outcome() == outcome::error(error_class::harness, "no space left"));
 }
 
+TEST_CASE("a run that cannot begin ends as the failure says, with a transcript") {
+    driver d;
+    d << d.machine.refuse(config_failure("port 9000 is taken")) << d.machine.begin();
+    CHECK(d.records == 1);
+    d << d.machine.recorded(fine);
+    CHECK(d.only_outcome() == outcome::error(error_class::config, "port 9000 is taken"));
+}
+
 TEST_CASE("a failed preparation ends the run with the failure's own class, and nothing is removed") {
     driver d;
     d << d.machine.begin() << d.machine.prepared(failure{error_class::image, "no such file"});
@@ -152,6 +160,16 @@ TEST_CASE("a broken channel kills the sandbox and is an error of class harness")
     d << d.machine.harness_ended(killed);
     d.clean_up();
     CHECK(d.only_outcome() == outcome::error(error_class::harness, "line 3 is no JSON"));
+}
+
+TEST_CASE("a harness whose events make no sense is killed, and that is the outcome") {
+    driver d(run_mode{.has_channel = false, .prepare_only = false});
+    d.to_running() << d.machine.harness_misbehaved(harness_failure("event 7 after event 3"))
+                   << d.machine.harness_misbehaved(harness_failure("and again"));
+    CHECK(d.kills == 1);
+    d << d.machine.harness_ended(killed);
+    d.clean_up();
+    CHECK(d.only_outcome() == outcome::error(error_class::harness, "event 7 after event 3"));
 }
 
 TEST_CASE("a channel that ends while the harness lives on is waited for and then killed") {

@@ -59,12 +59,8 @@ sweep_plan::after_loss sweep_plan::lost(run_key run) {
     const std::uint32_t losses = found->second + 1;
     out_.erase(found);
     counts_.out = out_.size();
-    if (losses >= max_node_losses) {
+    if (stopped_ || losses >= max_node_losses) {
         ++counts_.errors;
-        return after_loss::give_up;
-    }
-    if (stopped_) {
-        ++counts_.cancelled;
         return after_loss::give_up;
     }
     losses_.emplace(number(run), losses);

@@ -70,5 +70,5 @@ TEST_CASE("a run lost after the stop is not handed out again") {
     CHECK(plan.stop() == 0);
     CHECK(plan.lost({0, 0}) == sweep_plan::after_loss::give_up);
     CHECK(plan.complete());
-    CHECK(plan.counts().cancelled == 1);
+    CHECK(plan.counts().errors == 1);
 }

@@ -1,0 +1,65 @@
+/// The node's interface and what it is made with.
+#pragma once
+
+#include "actors/run/interfaces.hpp"
+#include "actors/run/local_site.hpp"
+#include "actors/run/run_record.hpp"
+#include "actors/sinks/transcript_writer.hpp"
+
+#include <optional>
+
+namespace chalk::actors {
+
+/// One machine. Owner: the sweep, which restarts it a few times; what ran on it then is lost and run again. Owns its
+/// runs, the ledger and the one deadline queue. A run's reservation is released when its actor goes DOWN.
+using node_actor = caf::typed_actor<
+    /// Admit and run, at once or when there is room. Answer: one run_finished to the sweep.
+    caf::reacts_to<start_run>,
+    /// All runs end in order; those that wait never start.
+    caf::reacts_to<cancel_runs>,
+    /// All runs end at once.
+    caf::reacts_to<kill_runs>,
+    /// From a run: its one deadline.
+    caf::reacts_to<set_deadline>, caf::reacts_to<clear_deadline>,
+    /// The node's own timer.
+    caf::reacts_to<deadline_timer>,
+    /// From a run: its outcome. Passed on when the run is DOWN.
+    caf::reacts_to<run_reported>,
+    /// The transcript of a run whose actor crashed.
+    caf::reacts_to<transcript_written>>;
+
+/// Who hears of finished runs: the sweep.
+using run_listener = caf::typed_actor<caf::reacts_to<run_finished>>;
+
+/// What every run of a node uses.
+struct run_services {
+    site_services site;
+    local_harness_factory local_harness; ///< for --no-containerized
+    transcript_writer transcripts;
+    std::shared_ptr<watcher> watch;
+    run_deadlines deadlines;
+};
+using services_ptr = std::shared_ptr<const run_services>;
+
+struct node_settings {
+    services_ptr services;
+    resources capacity;
+    std::optional<std::size_t> max_runs;
+};
+
+/// Spawned and monitored by the sweep.
+[[nodiscard]] node_actor spawn_node(caf::local_actor* owner, node_settings settings, run_listener sweep);
+
+/// What a run actor is made of. The node keeps `record` too: should the actor crash, the transcript is written from it.
+struct run_setup {
+    ticket who{0};
+    order_ptr order;
+    services_ptr services;
+    std::shared_ptr<run_record> record;
+    node_actor node;
+};
+
+/// Spawned and monitored by the node.
+[[nodiscard]] run_actor spawn_run(caf::local_actor* owner, run_setup setup);
+
+} // namespace chalk::actors

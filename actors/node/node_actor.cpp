@@ -1,0 +1,189 @@
+#include "actors/node/interfaces.hpp"
+#include "actors/supervision/deadline_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+#include <utility>
+
+namespace chalk::actors {
+
+namespace {
+
+struct live_run {
+    order_ptr order;
+    run_actor handle; ///< the node is its owner: CAF drops an actor that nobody holds
+    std::shared_ptr<run_record> record;
+    result_ptr reported;
+};
+
+struct node_state {
+    node_settings settings;
+    run_listener sweep;
+    std::optional<ledger> book;
+    deadline_queue deadlines;
+    std::uint64_t last_ticket = 0;
+    std::unordered_map<ticket, order_ptr> waiting;
+    std::unordered_map<ticket, live_run> live;
+    std::unordered_map<caf::actor_addr, ticket> by_address;
+    /// Crashed runs whose transcript is being written; the outcome waits for it.
+    std::unordered_map<ticket, std::shared_ptr<run_result>> crashed;
+};
+
+using node_base = node_actor::stateful_base<node_state>;
+
+class node_impl final : public node_base {
+  public:
+    node_impl(caf::actor_config& config, node_settings settings, run_listener sweep) : node_base(config) {
+        state.settings = std::move(settings);
+        state.sweep = std::move(sweep);
+        state.book.emplace(state.settings.capacity, state.settings.max_runs);
+        set_down_handler([this](const caf::down_msg& down) { on_down(down); });
+    }
+
+    behavior_type make_behavior() override {
+        return {
+            [this](const start_run& m) { admit(m.order); },
+            [this](const cancel_runs& m) { end_all(m.reason, false); },
+            [this](const kill_runs& m) { end_all(m.reason, true); },
+            [this](const set_deadline& m) {
+                state.deadlines.set(static_cast<std::uint64_t>(m.who), m.generation, clock().now() + m.after);
+                arm();
+            },
+            [this](const clear_deadline& m) { state.deadlines.clear(static_cast<std::uint64_t>(m.who)); },
+            [this](const deadline_timer&) { on_timer(); },
+            [this](const run_reported& m) {
+                if (const auto run = state.live.find(m.who); run != state.live.end() && !run->second.reported) {
+                    run->second.reported = m.what;
+                }
+            },
+            [this](const transcript_written& m) { on_crash_recorded(m); },
+        };
+    }
+
+  private:
+    void admit(const order_ptr& order) {
+        const ticket who{++state.last_ticket};
+        const auto answer = state.book->request(who, order->reservation);
+        if (!answer) {
+            finish(never_began(order, outcome::error(answer.error().kind, answer.error().message)));
+        } else if (*answer == admission::admitted) {
+            begin(who, order);
+        } else {
+            state.waiting.emplace(who, order);
+        }
+    }
+
+    void begin(ticket who, const order_ptr& order) {
+        auto record = std::make_shared<run_record>(order->header);
+        auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this)});
+        monitor(handle);
+        state.by_address.emplace(handle.address(), who);
+        state.live.emplace(who, live_run{order, std::move(handle), std::move(record), nullptr});
+    }
+
+    void arm() {
+        if (const auto wait = state.deadlines.arm(clock().now())) {
+            delayed_send(this, *wait, deadline_timer{});
+        }
+    }
+
+    void on_timer() {
+        const auto now = clock().now();
+        state.deadlines.timer_fired(now);
+        for (const auto& passed : state.deadlines.take_passed(now)) {
+            if (const auto run = state.live.find(ticket{passed.who}); run != state.live.end()) {
+                send(run->second.handle, deadline_passed{passed.generation});
+            }
+        }
+        arm();
+    }
+
+    void end_all(const std::string& reason, bool at_once) {
+        const auto waiting = std::exchange(state.waiting, {});
+        for (const auto& [who, order] : waiting) {
+            // Nobody is let in: all that wait leave.
+            static_cast<void>(state.book->release(who));
+        }
+        for (const auto& [who, order] : waiting) {
+            finish(never_began(order, outcome::cancelled(reason)));
+        }
+        for (const auto& [who, run] : state.live) {
+            if (at_once) {
+                send(run.handle, kill_run{reason});
+            } else {
+                send(run.handle, cancel_run{reason});
+            }
+        }
+    }
+
+    void on_down(const caf::down_msg& down) {
+        const auto address = state.by_address.find(down.source);
+        if (address == state.by_address.end()) {
+            return;
+        }
+        const ticket who = address->second;
+        state.by_address.erase(address);
+        live_run run = std::move(state.live.at(who));
+        state.live.erase(who);
+        state.deadlines.clear(static_cast<std::uint64_t>(who));
+        for (const ticket next : state.book->release(who)) {
+            const auto order = state.waiting.extract(next);
+            begin(next, order.mapped());
+        }
+        if (run.reported) {
+            finish(std::move(run.reported));
+        } else {
+            record_crash(who, std::move(run), system().render(down.reason));
+        }
+    }
+
+    static std::shared_ptr<run_result> never_began(const order_ptr& order, outcome how) {
+        auto what = std::make_shared<run_result>();
+        what->order = order;
+        what->how = std::move(how);
+        return what;
+    }
+
+    /// A run's actor died without a report: the run ends here, alone, and its transcript is written from the record.
+    void record_crash(ticket who, live_run run, const std::string& reason) {
+        const std::string message = fmt::format("the run's actor died: {}", reason);
+        auto what = never_began(run.order, outcome::error(error_class::harness, message));
+        if (run.order->prepare_only) {
+            finish(std::move(what));
+            return;
+        }
+        if (run.record->sealed()) {
+            what->how = *run.record->final_outcome();
+            what->remark = message;
+        } else {
+            run.record->add_own(run_failed{error_class::harness, message, {}}, std::chrono::system_clock::now());
+        }
+        what->score = run.record->score();
+        send(state.settings.services->transcripts,
+             write_transcript{who, transcript_job(*run.order, run.record), run.order->artifacts_folder,
+                              transcript_client(node_actor(this))});
+        state.crashed.emplace(who, std::move(what));
+    }
+
+    void on_crash_recorded(const transcript_written& m) {
+        if (auto crashed = state.crashed.extract(m.who)) {
+            auto& what = crashed.mapped();
+            what->has_transcript = m.how.has_value();
+            if (!m.how) {
+                what->how = outcome::error(m.how.error().kind, m.how.error().message);
+            }
+            finish(std::move(what));
+        }
+    }
+
+    void finish(result_ptr what) { send(state.sweep, run_finished{std::move(what)}); }
+};
+
+} // namespace
+
+node_actor spawn_node(caf::local_actor* owner, node_settings settings, run_listener sweep) {
+    return owner->system().spawn<node_impl>(std::move(settings), std::move(sweep));
+}
+
+} // namespace chalk::actors

@@ -1,0 +1,85 @@
+#include "actors/run/local_site.hpp"
+
+#include <utility>
+
+namespace chalk::actors {
+
+namespace {
+
+class local_site final : public harness_site {
+  public:
+    local_site(const site_services& services, const local_harness_factory& factory, order_ptr order,
+               caf::local_actor* self, const run_actor& owner)
+        : services_(services), factory_(factory), order_(std::move(order)), self_(self), owner_(owner) {}
+
+    ~local_site() override {
+        if (harness_) {
+            caf::anon_send_exit(harness_, caf::exit_reason::kill);
+        }
+        if (*slot_) {
+            services_.pool->submit([last = std::move(*slot_)]() mutable { last.reset(); });
+        }
+    }
+
+    void prepare() override {
+        services_.pool->submit([run = order_, make = factory_, slot = slot_, to = owner_] {
+            auto how = make_output_places(*run);
+            if (how) {
+                if (auto made = make(*run); made) {
+                    *slot = std::move(*made); // read by the actor only after the message below
+                } else {
+                    how = made.error();
+                }
+            }
+            caf::anon_send(to, site_prepared{std::move(how)});
+        });
+    }
+
+    void start() override { caf::anon_send(owner_, site_started{std::shared_ptr<sandbox>{}}); }
+
+    result<void> adopt(const std::shared_ptr<sandbox>&) override {
+        harness_ = (*slot_)->spawn(self_, event_sink(owner_));
+        self_->monitor(harness_);
+        address_ = harness_.address();
+        return {};
+    }
+
+    void cancel(const std::string& reason) override { caf::anon_send(harness_, cancel_run{reason}); }
+    void kill() override { caf::anon_send_exit(harness_, caf::exit_reason::kill); }
+
+    void remove() override {
+        harness_ = nullptr;
+        auto last = std::move(*slot_);
+        if (!last->has_folders()) {
+            caf::anon_send(owner_, site_removed{last->remove()});
+            return;
+        }
+        services_.pool->submit([last = std::move(last), to = owner_]() mutable {
+            auto how = last->remove();
+            last.reset();
+            caf::anon_send(to, site_removed{std::move(how)});
+        });
+    }
+
+    void event_done() override {}
+    bool is_harness(const caf::actor_addr& who) const override { return who == address_; }
+
+  private:
+    site_services services_;
+    local_harness_factory factory_;
+    order_ptr order_;
+    caf::local_actor* self_;
+    run_actor owner_; ///< a cycle while the run lives; its state, and this with it, goes when it quits
+    std::shared_ptr<std::shared_ptr<local_harness>> slot_ = std::make_shared<std::shared_ptr<local_harness>>();
+    harness_actor harness_;
+    caf::actor_addr address_;
+};
+
+} // namespace
+
+std::unique_ptr<harness_site> make_local_site(const site_services& services, const local_harness_factory& factory,
+                                              order_ptr order, caf::local_actor* self, const run_actor& owner) {
+    return std::make_unique<local_site>(services, factory, std::move(order), self, owner);
+}
+
+} // namespace chalk::actors

@@ -1,0 +1,198 @@
+#include "actors/node/interfaces.hpp"
+#include "actors/run/run_machine.hpp"
+#include "actors/sinks/websocket_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+namespace chalk::actors {
+
+namespace {
+
+template<class... Ts>
+struct overloaded : Ts... {
+    using Ts::operator()...;
+};
+
+struct run_state {
+    run_setup setup;
+    std::optional<run_machine> machine;
+    std::unique_ptr<harness_site> site;
+    std::unique_ptr<websocket_sink> websocket;
+    std::uint64_t deadline_generation = 0;
+    bool has_transcript = false;
+};
+
+using run_base = run_actor::stateful_base<run_state>;
+
+class run_impl final : public run_base {
+  public:
+    run_impl(caf::actor_config& config, run_setup setup) : run_base(config) {
+        state.setup = std::move(setup);
+        set_exception_handler([](std::exception_ptr& thrown) -> caf::error {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const std::exception& e) {
+                return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
+            } catch (...) {
+                return caf::make_error(caf::sec::runtime_error, std::string("an unknown exception"));
+            }
+        });
+        set_down_handler([this](const caf::down_msg& down) { on_down(down); });
+    }
+
+    behavior_type make_behavior() override {
+        const auto& order = *state.setup.order;
+        monitor(state.setup.node);
+        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only}, state.setup.services->deadlines);
+        const run_actor me(this);
+        state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me)
+                                     : make_local_site(state.setup.services->site, state.setup.services->local_harness,
+                                                       state.setup.order, this, me);
+        state.setup.services->watch->run_began(order);
+        if (!order.host_note.empty()) {
+            tell(state.setup.record->add_own(log_line{log_level::info, "runtime", order.host_note}, now()));
+        }
+        obey(open_websocket() ? state.machine->begin() : run_commands{});
+        return {
+            [this](const event_recorded& m) { on_event(m); },
+            [this](const run_prepared&) { obey(state.machine->harness_prepared()); },
+            [this](const cancel_run& m) { obey(state.machine->cancel(m.reason)); },
+            [this](const kill_run& m) { obey(state.machine->kill(m.reason)); },
+            [this](const site_prepared& m) { obey(state.machine->prepared(m.how)); },
+            [this](const site_started& m) { on_started(m); },
+            [this](const site_ended& m) { obey(state.machine->harness_ended(m.how)); },
+            [this](const site_removed& m) { obey(state.machine->removed(m.how)); },
+            [this](const host_channel_ended& m) { obey(state.machine->channel_ended(m.why)); },
+            [this](const transcript_written& m) { on_written(m); },
+            [this](const deadline_passed& m) {
+                if (m.generation == state.deadline_generation) {
+                    obey(state.machine->deadline_passed());
+                }
+            },
+        };
+    }
+
+  private:
+    static wall_time now() { return std::chrono::system_clock::now(); }
+
+    /// False when the run ends here, because its websocket port is taken.
+    bool open_websocket() {
+        auto sink = open_websocket_sink(*state.setup.services->site.io, *state.setup.order);
+        if (sink) {
+            state.websocket = std::move(*sink);
+            return true;
+        }
+        obey(state.machine->refuse(sink.error()));
+        return false;
+    }
+
+    void tell(const event_ptr& e) {
+        if (state.websocket) {
+            state.websocket->publish(e);
+        }
+        if (state.setup.services->watch->wants_events()) {
+            state.setup.services->watch->run_event(*state.setup.order, e);
+        }
+    }
+
+    void on_event(const event_recorded& m) {
+        state.site->event_done();
+        if (!state.machine->takes_events()) {
+            return;
+        }
+        auto kept = state.setup.record->add(m.event);
+        if (!kept) {
+            obey(state.machine->harness_misbehaved(kept.error()));
+            return;
+        }
+        tell(*kept);
+        obey(state.machine->event_added(state.setup.record->final_outcome()));
+    }
+
+    void on_started(const site_started& m) {
+        if (state.machine->where() != run_machine::stage::starting) {
+            return; // given up meanwhile: the message holds the sandbox, which goes with it
+        }
+        if (!m.made) {
+            obey(state.machine->started(m.made.error()));
+            return;
+        }
+        obey(state.machine->started(state.site->adopt(*m.made)));
+    }
+
+    void on_written(const transcript_written& m) {
+        state.has_transcript = m.how.has_value();
+        obey(state.machine->recorded(m.how));
+    }
+
+    void on_down(const caf::down_msg& down) {
+        if (state.site->is_harness(down.source)) {
+            const std::string how = down.reason ? "its actor ended: " + system().render(down.reason)
+                                                : std::string("its actor ended normally");
+            obey(state.machine->harness_ended({how, false, {}}));
+        } else {
+            // The node is gone, and with it who would hear of this run; it is run again elsewhere.
+            quit(caf::exit_reason::user_shutdown);
+        }
+    }
+
+    void obey(const run_commands& commands) {
+        for (const auto& command : commands) {
+            std::visit(
+                overloaded{
+                    [this](const run_do::prepare&) { state.site->prepare(); },
+                    [this](const run_do::start&) { state.site->start(); },
+                    [this](const run_do::announce_prepared&) {
+                        state.setup.services->watch->run_prepared(*state.setup.order);
+                    },
+                    [this](const run_do::cancel& c) { state.site->cancel(c.reason); },
+                    [this](const run_do::kill&) { state.site->kill(); },
+                    [this](const run_do::remove&) { state.site->remove(); },
+                    [this](const run_do::append& a) { tell(state.setup.record->add_own(a.body, now())); },
+                    [this](const run_do::record&) { write(); },
+                    [this](const run_do::set_deadline& d) {
+                        send(state.setup.node, set_deadline{state.setup.who, ++state.deadline_generation, d.after});
+                    },
+                    [this](const run_do::clear_deadline&) {
+                        ++state.deadline_generation;
+                        send(state.setup.node, clear_deadline{state.setup.who});
+                    },
+                    [this](const run_do::report& r) { report(r); },
+                },
+                command);
+        }
+    }
+
+    void write() {
+        const auto& order = *state.setup.order;
+        send(state.setup.services->transcripts,
+             write_transcript{state.setup.who, transcript_job(order, state.setup.record), order.artifacts_folder,
+                              transcript_client(run_actor(this))});
+    }
+
+    void report(const run_do::report& r) {
+        const auto& record = *state.setup.record;
+        auto what = std::make_shared<run_result>();
+        what->order = state.setup.order;
+        what->how = r.result;
+        what->score = record.score();
+        if (record.first_time()) {
+            what->duration = std::chrono::duration_cast<milliseconds>(record.last_time() - *record.first_time());
+        }
+        what->has_transcript = state.has_transcript;
+        what->remark = r.remark;
+        send(state.setup.node, run_reported{state.setup.who, std::move(what)});
+        quit();
+    }
+};
+
+} // namespace
+
+run_actor spawn_run(caf::local_actor* owner, run_setup setup) {
+    return owner->system().spawn<run_impl>(std::move(setup));
+}
+
+} // namespace chalk::actors

@@ -1,0 +1,62 @@
+/// What a sweep asks a node to run, and what it gets back. Immutable and shared: no message copies a config.
+#pragma once
+
+#include "actors/node/ledger.hpp"
+#include "actors/sweep/sweep_plan.hpp"
+#include "config/run_config.hpp"
+#include "protocol/core/ids.hpp"
+#include "protocol/transcript/transcript.hpp"
+#include "runtimes/runtime.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace chalk::actors {
+
+/// One attempt at one run.
+struct run_order {
+    run_key key;
+    attempt_number attempt{1};
+    config::run_config config;
+    transcript_header header;
+    std::filesystem::path artifacts_folder; ///< of the host; appears as /out in the sandbox
+    resources reservation;
+    bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
+    bool prepare_only = false;
+    sandbox_request request; ///< of a sandboxed run
+    std::string host_note;   ///< what the log of each run says of its sandbox, e.g. that it shares the host's kernel
+};
+using order_ptr = std::shared_ptr<const run_order>;
+
+struct run_result {
+    order_ptr order;
+    outcome how;
+    std::optional<double> score;
+    std::optional<milliseconds> duration; ///< from its first to its last event; absent when it never began
+    bool has_transcript = false;
+    std::string remark; ///< what was kept or left behind; empty as a rule
+};
+using result_ptr = std::shared_ptr<const run_result>;
+
+/// Hears how a sweep goes. Called by actors, from any thread; must not block.
+class watcher {
+  public:
+    watcher() = default;
+    watcher(const watcher&) = delete;
+    watcher& operator=(const watcher&) = delete;
+    virtual ~watcher() = default;
+
+    /// False: run_event is never called, which saves its cost.
+    [[nodiscard]] virtual bool wants_events() const noexcept = 0;
+    virtual void run_began(const run_order& order) = 0;
+    virtual void run_event(const run_order& order, const event_ptr& e) = 0;
+    /// --prepare-only: the sandbox is ready.
+    virtual void run_prepared(const run_order& order) = 0;
+    virtual void run_finished(const run_result& what, const sweep_counts& counts) = 0;
+    /// Last call. No run is out any more. `trouble` when the sweep itself had to give up.
+    virtual void sweep_finished(const sweep_counts& counts, const std::optional<failure>& trouble) = 0;
+};
+
+} // namespace chalk::actors

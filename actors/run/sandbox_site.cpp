@@ -1,0 +1,131 @@
+#include "actors/run/sandbox_site.hpp"
+
+#include "protocol/host_channel/messages.hpp"
+#include "runtimes/process/spawn.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+namespace chalk::actors {
+
+namespace fs = std::filesystem;
+
+result<void> make_output_places(const run_order& order) {
+    std::error_code ec;
+    const auto make = [&ec](const fs::path& folder) {
+        return folder.empty() || fs::create_directories(folder, ec) || !ec;
+    };
+    if (order.prepare_only) {
+        return {};
+    }
+    if (!make(order.config.transcript_file.parent_path())) {
+        return config_failure(fmt::format("run {}: cannot make the folder of transcript_file {}: {}",
+                                          order.config.id.str(), order.config.transcript_file.string(), ec.message()));
+    }
+    if (!make(order.artifacts_folder)) {
+        return config_failure(fmt::format("run {}: cannot make the artifacts folder {}: {}", order.config.id.str(),
+                                          order.artifacts_folder.string(), ec.message()));
+    }
+    fs::remove(order.config.transcript_file, ec);
+    if (ec) {
+        return config_failure(fmt::format("run {}: cannot remove the old transcript {}: {}", order.config.id.str(),
+                                          order.config.transcript_file.string(), ec.message()));
+    }
+    return {};
+}
+
+namespace {
+
+class sandbox_site final : public harness_site {
+  public:
+    sandbox_site(const site_services& services, order_ptr order, const run_actor& owner)
+        : services_(services), order_(std::move(order)), owner_(owner) {}
+
+    ~sandbox_site() override {
+        relay_.reset();
+        if (sandbox_) {
+            // Its destructor kills, waits and removes: not on an actor's thread.
+            sandbox_->kill();
+            services_.pool->submit([last = std::move(sandbox_)]() mutable { last.reset(); });
+        }
+    }
+
+    void prepare() override {
+        services_.pool->submit([run = order_, sandboxes = services_.sandboxes, to = owner_] {
+            auto how = make_output_places(*run);
+            if (how) {
+                how = sandboxes->prepare(run->request);
+            }
+            caf::anon_send(to, site_prepared{std::move(how)});
+        });
+    }
+
+    void start() override {
+        services_.pool->submit([run = order_, sandboxes = services_.sandboxes, to = owner_] {
+            auto made = sandboxes->start(run->request);
+            // Should the run be over by now, the message is dropped and the sandbox with it, which removes it.
+            if (made) {
+                caf::anon_send(to, site_started{std::shared_ptr<sandbox>(std::move(*made))});
+            } else {
+                caf::anon_send(to, site_started{made.error()});
+            }
+        });
+    }
+
+    result<void> adopt(const std::shared_ptr<sandbox>& made) override {
+        sandbox_ = made;
+        const host_channel::start first{order_->prepare_only ? host_channel::harness_mode::prepare
+                                                             : host_channel::harness_mode::run,
+                                        config::to_json(order_->config), sandbox_->student()};
+        auto relay =
+            event_relay::open(*services_.io, sandbox_->take_host_channel(), host_channel::to_line(first), owner_);
+        if (!relay) {
+            return relay.error();
+        }
+        relay_ = std::move(*relay);
+        sandbox_->async_wait(*services_.io, [to = owner_](const sandbox_exit& e) {
+            caf::anon_send(
+                to, site_ended{harness_end{process::describe({e.code, e.signal}), e.memory_exhausted, e.last_words}});
+        });
+        return {};
+    }
+
+    void cancel(const std::string& reason) override {
+        relay_->send(host_channel::to_line(host_channel::cancel{reason}));
+    }
+    void kill() override { sandbox_->kill(); }
+
+    void remove() override {
+        relay_.reset();
+        services_.pool->submit([last = std::move(sandbox_), to = owner_]() mutable {
+            auto how = last->remove();
+            last.reset();
+            caf::anon_send(to, site_removed{std::move(how)});
+        });
+    }
+
+    void event_done() override {
+        if (relay_) {
+            relay_->event_done();
+        }
+    }
+    bool is_harness(const caf::actor_addr&) const override { return false; }
+
+  private:
+    site_services services_;
+    order_ptr order_;
+    run_actor owner_; ///< a cycle while the run lives; its state, and this with it, goes when it quits
+    std::shared_ptr<sandbox> sandbox_;
+    std::unique_ptr<event_relay> relay_;
+};
+
+} // namespace
+
+std::unique_ptr<harness_site> make_sandbox_site(const site_services& services, order_ptr order,
+                                                const run_actor& owner) {
+    return std::make_unique<sandbox_site>(services, std::move(order), owner);
+}
+
+} // namespace chalk::actors

@@ -1,0 +1,50 @@
+/// The whole supervision tree behind a door without CAF, for the commands: sweep -> node -> runs.
+///
+/// Owner: the command. Its destructor waits for nothing but the end of the actors: the command first waits until its
+/// watcher heard sweep_finished.
+#pragma once
+
+#include "actors/node/ledger.hpp"
+#include "actors/run/run_machine.hpp"
+#include "actors/run/run_order.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace chalk::actors {
+
+struct tree_settings {
+    std::size_t runs = 1;
+    /// Makes the order of one run when its turn comes. Called on an actor's thread; must not block.
+    std::function<order_ptr(run_key, attempt_number)> make_order;
+    resources capacity;
+    std::optional<std::size_t> max_runs;
+    std::shared_ptr<runtime> sandboxes; ///< null when every run is --no-containerized
+    std::filesystem::path python;       ///< folder of the package chalk, for harnesses of this process
+    std::shared_ptr<watcher> watch;
+    run_deadlines deadlines;
+    std::size_t scheduler_threads = 2;
+    std::size_t pool_threads = 8;
+    std::size_t window = 4096;
+};
+
+class run_tree {
+  public:
+    /// Starts at once. `io` outlives the tree.
+    [[nodiscard]] static std::unique_ptr<run_tree> start(boost::asio::io_context& io, tree_settings settings);
+    run_tree() = default;
+    run_tree(const run_tree&) = delete;
+    run_tree& operator=(const run_tree&) = delete;
+    virtual ~run_tree() = default;
+
+    /// Any thread. Every run ends in order, as cancelled.
+    virtual void cancel(const std::string& reason) = 0;
+    /// Any thread. Every run ends at once.
+    virtual void kill(const std::string& reason) = 0;
+};
+
+} // namespace chalk::actors

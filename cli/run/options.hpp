@@ -1,0 +1,36 @@
+/// What the user typed after `chalk run`.
+#pragma once
+
+#include "protocol/core/units.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace chalk::cli {
+
+struct run_options {
+    std::string config;
+    std::optional<std::string> runtime;
+    std::size_t runs = 1;
+    std::optional<std::string> task;
+    std::optional<std::string> agent;
+    std::optional<std::string> model;
+    std::optional<std::string> out;
+    std::optional<std::uint16_t> websocket_port;
+    std::optional<bytes> memory;
+    std::optional<bytes> disk;
+    std::optional<std::size_t> max_concurrent;
+    double overcommit = 1.0;
+    std::optional<std::filesystem::path> rootfs;
+    bool no_ui = false;
+    bool json = false;
+    bool keep = false;
+    bool no_containerized = false;
+    bool prepare_only = false;
+    bool dry_run = false;
+};
+
+} // namespace chalk::cli
