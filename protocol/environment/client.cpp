@@ -106,12 +106,9 @@ class connection : public std::enable_shared_from_this<connection> {
     void write_next() {
         asio::async_write(input_, asio::buffer(outbox_.front()),
                           [self = shared_from_this()](boost::system::error_code error, std::size_t) {
-                              if (self->finished_) {
-                                  return;
-                              }
-                              if (error) {
-                                  // It died with the request unread. The end of its output says so, after its last
-                                  // answers; a host that closed its input alone runs into the calls' deadlines.
+                              // After an error: it died with the request unread. The end of its output says so, after
+                              // its last answers; a host that closed its input alone runs into the calls' deadlines.
+                              if (self->finished_ || error) {
                                   return;
                               }
                               self->outbox_.pop_front();
@@ -204,15 +201,21 @@ class connection : public std::enable_shared_from_this<connection> {
         }
     }
 
+    /// Waits, then reads at once: a read that had completed but whose handler still waits its turn would be lost when
+    /// finish() drains the stream.
     void read_errors() {
-        errors_.async_read_some(asio::buffer(error_buffer_),
-                                [self = shared_from_this()](boost::system::error_code error, std::size_t n) {
-                                    if (self->finished_ || error) {
-                                        return; // its end alone means nothing
-                                    }
-                                    self->feed_errors(n);
-                                    self->read_errors();
-                                });
+        errors_.async_wait(asio::posix::stream_descriptor::wait_read,
+                           [self = shared_from_this()](boost::system::error_code error) {
+                               if (self->finished_ || error) {
+                                   return;
+                               }
+                               auto n = self->errors_.read_some(asio::buffer(self->error_buffer_), error);
+                               if (error && error != asio::error::would_block) {
+                                   return; // its end alone means nothing
+                               }
+                               self->feed_errors(n);
+                               self->read_errors();
+                           });
     }
 
     void feed_errors(std::size_t n) {

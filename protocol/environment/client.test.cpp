@@ -7,7 +7,7 @@
 #include <csignal>
 #include <deque>
 #include <mutex>
-#include <optional>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -61,15 +61,16 @@ class record {
                 },
                 [this](const call_error& why) {
                     std::lock_guard lock(mutex_);
-                    REQUIRE_FALSE(closed_.has_value());
-                    closed_ = why;
+                    closed_.push_back(why);
                     changed_.notify_all();
                 }};
     }
 
     call_error closed() {
-        wait([&] { return closed_.has_value(); });
-        return *closed_;
+        wait([&] { return !closed_.empty(); });
+        std::lock_guard lock(mutex_);
+        REQUIRE(closed_.size() == 1);
+        return closed_.front();
     }
 
     std::vector<log_line> logs(std::size_t count) {
@@ -89,7 +90,7 @@ class record {
     std::condition_variable changed_;
     std::deque<std::vector<call_result>> answers_;
     std::vector<log_line> logs_;
-    std::optional<call_error> closed_;
+    std::vector<call_error> closed_;
 };
 
 /// The far ends of the client's pipes: an environment host whose every move the test makes.
