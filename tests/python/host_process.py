@@ -38,8 +38,10 @@ class EnvironmentFolder:
 class HostProcess:
     """Use as a context manager. Logs that came before an answer are in `logs`."""
 
-    def __init__(self, source=None, files=None, python_flags=()):
-        self._folder = EnvironmentFolder(source, files)
+    def __init__(self, source=None, files=None, python_flags=(), environment=None):
+        """`environment`: an existing folder, which stays, with its root_data."""
+        self._folder = None if environment else EnvironmentFolder(source, files)
+        self._environment = environment or self._folder.path
         self.workdir = tempfile.mkdtemp(prefix="chalk_test_workdir_")
         os.chmod(self.workdir, 0o777)
         self.logs = []
@@ -62,7 +64,8 @@ class HostProcess:
         self._watchdog.cancel()
         self._process.kill()
         self._process.communicate()
-        self._folder.remove()
+        if self._folder:
+            self._folder.remove()
         shutil.rmtree(self.workdir)
 
     @property
@@ -106,10 +109,10 @@ class HostProcess:
             "workdir": self.workdir,
             "student_data": self.workdir + "/data",
             "shared_data": self.workdir + "/shared",
-            "root_data": self.workdir + "/root_data",
+            "root_data": self._environment + "/root_data",
             "intermediate_data": self.workdir + "/intermediate_data",
             "out": self.workdir + "/out",
-            "environment": self._folder.path,
+            "environment": self._environment,
         }
         return self.call("initialize", protocol=1, chalk_version="0.1.0", paths=paths)
 
