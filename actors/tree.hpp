@@ -24,7 +24,9 @@ struct tree_settings {
     resources capacity;
     std::optional<std::size_t> max_runs;
     std::shared_ptr<runtime> sandboxes; ///< null when every run is --no-containerized
-    std::filesystem::path python;       ///< folder of the package chalk, for harnesses of this process
+    /// For harnesses of this process: the folder of the package chalk, and the student's file helper.
+    std::filesystem::path python;
+    std::filesystem::path file_tool;
     std::shared_ptr<watcher> watch;
     run_deadlines deadlines;
     std::size_t scheduler_threads = 2;

@@ -1,3 +1,71 @@
-int main() {
-    return 0;
+#include "cli/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace {
+
+using chalk::cli::exit_code;
+
+/// "did you mean" for what is typed first.
+std::string hint(const CLI::App& app, const std::string& word) {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    const auto close = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+        return !word.empty() && (name.starts_with(word.substr(0, 2)) || name.ends_with(word.substr(word.size() / 2)));
+    });
+    return close != names.end() ? fmt::format("did you mean chalk {}?", *close)
+                                : fmt::format("commands are: {}", fmt::join(names, ", "));
+}
+
+int say_usage(const CLI::App& app, const CLI::ParseError& wrong, int argc, char** argv) {
+    if (wrong.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+        return app.exit(wrong); // --help
+    }
+    const bool unknown_command = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    if (unknown_command) {
+        fmt::print(stderr, "chalk: there is no command {}; {}\n", argv[1], hint(app, argv[1]));
+    } else {
+        const auto chosen = app.get_subcommands();
+        fmt::print(stderr, "chalk: {}\nchalk {}--help lists what it takes\n", wrong.what(),
+                   chosen.empty() ? "" : chosen.front()->get_name() + " ");
+    }
+    return static_cast<int>(exit_code::usage);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Before anything is built: asked often, by scripts.
+    if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+        std::puts("chalk " CHALK_VERSION);
+        return 0;
+    }
+    try {
+        exit_code code = exit_code::fine;
+        CLI::App app("chalk runs AI agents on tasks in sandboxes, scores them and records everything", "chalk");
+        app.set_version_flag("--version", "chalk " CHALK_VERSION);
+        app.require_subcommand(1);
+        chalk::cli::add_run_command(app, code);
+        chalk::cli::add_show_command(app, code);
+        chalk::cli::add_config_command(app, code);
+        chalk::cli::add_gc_command(app, code);
+        try {
+            app.parse(argc, argv);
+        } catch (const CLI::ParseError& wrong) {
+            return say_usage(app, wrong, argc, argv);
+        }
+        return static_cast<int>(code);
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "chalk: {}\n", e.what());
+        return static_cast<int>(exit_code::run_error);
+    }
 }

@@ -1,0 +1,400 @@
+#include "actors/sweep/interfaces.hpp"
+#include "actors/system.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/recording_runtime.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <caf/scheduler/test_coordinator.hpp>
+#include <fmt/format.h>
+
+#include <deque>
+#include <fstream>
+#include <set>
+
+using namespace chalk;
+using namespace chalk::actors;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Runs work when the test says so, on the test's thread.
+class manual_pool final : public blocking_pool {
+  public:
+    void submit(std::function<void()> work) override { queue_.push_back(std::move(work)); }
+    bool run_all() {
+        const bool any = !queue_.empty();
+        while (!queue_.empty()) {
+            const auto work = std::move(queue_.front());
+            queue_.pop_front();
+            work();
+        }
+        return any;
+    }
+
+  private:
+    std::deque<std::function<void()>> queue_;
+};
+
+class recording_watcher final : public watcher {
+  public:
+    bool wants_events() const noexcept override { return true; }
+    void run_began(const run_order& order) override { began.push_back(order.config.id.str()); }
+    void run_event(const run_order& order, const event_ptr& e) override {
+        if (explode_on == order.config.id.str()) {
+            throw std::runtime_error("the watcher exploded");
+        }
+        events.emplace_back(order.config.id.str(), e);
+    }
+    void run_prepared(const run_order& order) override { prepared.push_back(order.config.id.str()); }
+    void run_finished(const run_result& what, const sweep_counts&) override {
+        REQUIRE(results.emplace(what.order->config.id.str(), what).second);
+    }
+    void sweep_finished(const sweep_counts& counts, const std::optional<failure>& trouble) override {
+        REQUIRE_FALSE(ended);
+        ended = counts;
+        gave_up = trouble;
+    }
+
+    std::string explode_on;
+    std::vector<std::string> began;
+    std::vector<std::pair<std::string, event_ptr>> events;
+    std::vector<std::string> prepared;
+    std::map<std::string, run_result> results;
+    std::optional<sweep_counts> ended;
+    std::optional<failure> gave_up;
+};
+
+/// Stands in for the harness subtree of a --no-containerized run.
+class fake_local_harness final : public local_harness {
+  public:
+    explicit fake_local_harness(bool crashes) : crashes_(crashes) {}
+    harness_actor spawn(caf::local_actor* owner, event_sink sink) override {
+        const bool crashes = crashes_;
+        return owner->system().spawn([sink, crashes](harness_actor::pointer self) -> harness_actor::behavior_type {
+            if (crashes) {
+                throw std::runtime_error("no such luck");
+            }
+            self->send(sink, event_recorded{std::make_shared<const event>(event{1, {}, log_line{}})});
+            self->send(sink, event_recorded{
+                                 std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})});
+            self->quit();
+            return {[](const cancel_run&) {}};
+        });
+    }
+    bool has_folders() const noexcept override { return false; }
+    result<std::optional<std::filesystem::path>> remove() override { return std::optional<std::filesystem::path>{}; }
+
+  private:
+    bool crashes_;
+};
+
+struct test_system_settings : actor_system_settings {
+    test_system_settings() : actor_system_settings({}) { set("scheduler.policy", caf::atom("testing")); }
+};
+
+/// A whole tree in virtual time, on one thread.
+struct tree {
+    chalk::test::temporary_folder folder;
+    boost::asio::io_context io;
+    std::shared_ptr<manual_pool> pool = std::make_shared<manual_pool>();
+    std::shared_ptr<chalk::test::recording_runtime> sandboxes = std::make_shared<chalk::test::recording_runtime>();
+    std::shared_ptr<recording_watcher> watch = std::make_shared<recording_watcher>();
+    std::set<std::string> crashing_harnesses;
+    bool sandboxed = true;
+    bool prepare_only = false;
+    resources capacity{.memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
+    std::optional<std::size_t> max_runs;
+    test_system_settings settings;
+    caf::actor_system system{settings};
+    caf::scheduler::test_coordinator& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+    sweep_actor sweep;
+
+    ~tree() {
+        sweep = nullptr;
+        settle();
+    }
+
+    order_ptr order(run_key key) const {
+        auto o = std::make_shared<run_order>();
+        o->key = key;
+        o->config.id = run_id::parse(fmt::format("r{}", key.index)).value();
+        o->config.transcript_file = folder.path() / "out" / (o->config.id.str() + ".json");
+        o->artifacts_folder = folder.path() / "out" / (o->config.id.str() + "_artifacts");
+        o->header.run_id = o->config.id.str();
+        o->header.config = json::object();
+        o->reservation = {.memory = 1_GiB, .disk = 1_GiB, .processes = 1, .milli_cpus = 1, .open_files = 1};
+        o->sandboxed = sandboxed;
+        o->prepare_only = prepare_only;
+        o->request.id = o->config.id;
+        return o;
+    }
+
+    void start(std::size_t runs) {
+        auto services = std::make_shared<run_services>();
+        services->site = {sandboxes, pool, &io};
+        services->local_harness = [this](const run_order& o) -> result<std::shared_ptr<local_harness>> {
+            return std::shared_ptr<local_harness>(
+                std::make_shared<fake_local_harness>(crashing_harnesses.contains(o.config.id.str())));
+        };
+        services->transcripts = spawn_transcript_writer(system, pool);
+        services->watch = watch;
+        sweep_settings s;
+        s.runs_per_cell = runs;
+        s.make_order = [this](run_key key, attempt_number) { return order(key); };
+        s.node = {services, capacity, max_runs};
+        sweep = spawn_sweep(system, std::move(s));
+        settle();
+    }
+
+    /// Until nobody has anything to do.
+    void settle() {
+        bool busy = true;
+        while (busy) {
+            busy = scheduler.run() > 0;
+            busy = pool->run_all() || busy;
+            io.restart();
+            busy = io.poll() > 0 || busy;
+        }
+    }
+    void pass(std::chrono::milliseconds time) {
+        scheduler.clock().advance_time(time);
+        settle();
+    }
+    void say(const std::string& id, std::uint64_t seq, event_body body) {
+        sandboxes->of(id)->say(to_line({seq, {}, std::move(body)}));
+        settle();
+    }
+    void die(const std::string& id, const sandbox_exit& how = {.code = 0, .signal = 9, .memory_exhausted = false, .last_words = {}}) {
+        sandboxes->of(id)->exit(how);
+        settle();
+    }
+    void pass_run(const std::string& id) {
+        say(id, 1, log_line{});
+        say(id, 2, task_completed{outcome_status::passed});
+        die(id, {});
+    }
+    [[nodiscard]] json transcript(const std::string& id) const {
+        std::ifstream in(folder.path() / "out" / (id + ".json"));
+        return json::parse(in);
+    }
+    [[nodiscard]] const outcome& how(const std::string& id) const { return watch->results.at(id).how; }
+};
+
+} // namespace
+
+TEST_CASE("a run goes through its sandbox and ends as its harness says, with its transcript on disk") {
+    tree t;
+    t.start(1);
+    CHECK(t.sandboxes->of("r0")->heard().find(R"("type":"Start")") != std::string::npos);
+    CHECK(t.watch->began == std::vector<std::string>{"r0"});
+    t.pass_run("r0");
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.watch->results.at("r0").has_transcript);
+    CHECK(t.transcript("r0")["outcome"]["status"] == "passed");
+    CHECK(t.sandboxes->asked() == std::vector<std::string>{"prepare r0", "start r0", "remove r0"});
+    CHECK(t.sandboxes->of("r0")->destroyed);
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->passed == 1);
+    CHECK_FALSE(t.watch->gave_up);
+}
+
+TEST_CASE("of many runs each ends with the class of what befell it, and the rest pass") {
+    tree t;
+    t.sandboxes->prepare_fails.emplace("r1", failure{error_class::image, "no image"});
+    t.sandboxes->start_fails.emplace("r2", sandbox_failure("no cgroup"));
+    t.start(8);
+    t.die("r3");                                                                        // harness killed
+    t.say("r4", 1, run_failed{error_class::task, "the judge raised", {}});              // environment raised
+    t.die("r4", {});
+    t.die("r5", {.code = 0, .signal = 9, .memory_exhausted = true, .last_words = {}});  // out of memory
+    t.sandboxes->of("r6")->say("{nonsense");                                            // protocol broken
+    t.settle();
+    t.die("r6");
+    t.pass_run("r0");
+    t.pass_run("r7");
+    REQUIRE(t.watch->ended);
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.how("r1").kind == error_class::image);
+    CHECK(t.how("r2").kind == error_class::sandbox);
+    CHECK(t.how("r3").kind == error_class::harness);
+    CHECK(t.how("r4").kind == error_class::task);
+    CHECK(t.how("r5").kind == error_class::sandbox);
+    CHECK(t.how("r6").kind == error_class::harness);
+    CHECK(t.how("r7") == outcome::passed());
+    for (const auto& [id, what] : t.watch->results) {
+        INFO(id);
+        CHECK(what.has_transcript);
+        CHECK(t.transcript(id)["outcome"]["status"] == to_string(what.how.status));
+    }
+    CHECK(t.watch->ended->errors == 6);
+}
+
+TEST_CASE("no more runs are in sandboxes at once than the ledger has room for") {
+    tree t;
+    t.capacity.memory = 2_GiB;
+    t.start(5);
+    CHECK(t.sandboxes->started() == 2);
+    t.pass_run("r0");
+    CHECK(t.sandboxes->started() == 3);
+    t.pass_run("r2");
+    t.pass_run("r1");
+    CHECK(t.sandboxes->started() == 5);
+    t.pass_run("r3");
+    t.pass_run("r4");
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->passed == 5);
+}
+
+TEST_CASE("a run that can never fit ends as a config error and holds up nobody") {
+    tree t;
+    t.capacity.memory = 1_MiB;
+    t.start(2);
+    CHECK(t.how("r0").kind == error_class::config);
+    CHECK(t.how("r1").kind == error_class::config);
+    CHECK(t.watch->ended);
+}
+
+TEST_CASE("Ctrl-C asks each run that is under way, and those that wait never start") {
+    tree t;
+    t.max_runs = 2;
+    t.start(4);
+    t.sandboxes->of("r0")->heard();
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    t.settle();
+    CHECK(t.sandboxes->of("r0")->heard().find("Cancel") != std::string::npos);
+    CHECK(t.how("r2") == outcome::cancelled("Ctrl-C"));
+    CHECK(t.how("r3") == outcome::cancelled("Ctrl-C"));
+    t.say("r0", 1, run_cancelled{"Ctrl-C"});
+    t.die("r0", {});
+    CHECK(t.how("r0") == outcome::cancelled("Ctrl-C"));
+    // The other does not listen: it is killed within five seconds.
+    CHECK_FALSE(t.sandboxes->of("r1")->killed);
+    t.pass(3s);
+    CHECK(t.sandboxes->of("r1")->killed);
+    t.die("r1");
+    CHECK(t.how("r1") == outcome::cancelled("Ctrl-C"));
+    CHECK(t.transcript("r1")["outcome"]["status"] == "cancelled");
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->cancelled == 4);
+}
+
+TEST_CASE("a sandbox that survives even its kill does not keep chalk from ending within five seconds") {
+    tree t;
+    t.start(1);
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    t.settle();
+    t.pass(3s);
+    t.pass(1500ms);
+    REQUIRE(t.watch->ended);
+    CHECK(t.how("r0").status == outcome_status::cancelled);
+    CHECK_FALSE(t.watch->results.at("r0").remark.empty());
+}
+
+TEST_CASE("the second Ctrl-C kills every sandbox at once") {
+    tree t;
+    t.start(3);
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    caf::anon_send(t.sweep, kill_sweep{"Ctrl-C twice"});
+    t.settle();
+    for (const char* id : {"r0", "r1", "r2"}) {
+        CHECK(t.sandboxes->of(id)->killed);
+        t.die(id);
+    }
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->cancelled == 3);
+}
+
+TEST_CASE("a run actor that crashes ends that run alone, its sandbox goes and its transcript is written") {
+    tree t;
+    t.watch->explode_on = "r0";
+    t.start(2);
+    t.say("r0", 1, log_line{log_level::info, "chalk", "boom"});
+    CHECK(t.how("r0").kind == error_class::harness);
+    CHECK(t.how("r0").message.find("exploded") != std::string::npos);
+    CHECK(t.transcript("r0")["outcome"]["error"]["class"] == "harness");
+    CHECK(t.sandboxes->of("r0")->killed);
+    CHECK(t.sandboxes->of("r0")->destroyed);
+    CHECK_FALSE(t.sandboxes->of("r1")->killed);
+    t.pass_run("r1");
+    CHECK(t.how("r1") == outcome::passed());
+    CHECK(t.watch->ended);
+}
+
+TEST_CASE("a harness that never says a word is killed at its deadline, as a timeout") {
+    tree t;
+    t.start(1);
+    t.pass(run_deadlines{}.first_event);
+    CHECK(t.sandboxes->of("r0")->killed);
+    t.die("r0");
+    CHECK(t.how("r0").kind == error_class::timeout);
+}
+
+TEST_CASE("an event out of order is an error of class harness") {
+    tree t;
+    t.start(1);
+    t.say("r0", 1, log_line{});
+    t.say("r0", 3, log_line{});
+    CHECK(t.sandboxes->of("r0")->killed);
+    t.die("r0");
+    CHECK(t.how("r0").kind == error_class::harness);
+    CHECK(t.how("r0").message.find("event 3") != std::string::npos);
+}
+
+TEST_CASE("an older transcript is gone when the run begins") {
+    tree t;
+    std::filesystem::create_directories(t.folder.path() / "out");
+    std::ofstream(t.folder.path() / "out" / "r0.json") << "old";
+    t.start(1);
+    CHECK_FALSE(std::filesystem::exists(t.folder.path() / "out" / "r0.json"));
+    t.pass_run("r0");
+    CHECK(t.transcript("r0")["outcome"]["status"] == "passed");
+}
+
+TEST_CASE("prepare-only says when the sandbox is ready, writes nothing and ends when asked") {
+    tree t;
+    t.prepare_only = true;
+    t.start(1);
+    t.sandboxes->of("r0")->say(R"({"type":"Prepared"})");
+    t.settle();
+    CHECK(t.watch->prepared == std::vector<std::string>{"r0"});
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    t.settle();
+    t.say("r0", 1, run_cancelled{"Ctrl-C"});
+    t.die("r0", {});
+    CHECK(t.how("r0").status == outcome_status::cancelled);
+    CHECK_FALSE(std::filesystem::exists(t.folder.path() / "out"));
+}
+
+TEST_CASE("a harness of this process runs on the same code path") {
+    tree t;
+    t.sandboxed = false;
+    t.crashing_harnesses = {"r1"};
+    t.start(50);
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->passed == 49);
+    CHECK(t.how("r1").kind == error_class::harness);
+    CHECK(t.transcript("r0")["events"].size() == 2);
+    CHECK(t.sandboxes->asked().empty());
+}
+
+TEST_CASE("a busy harness is read on as the run works its events off") {
+    tree t;
+    t.start(1);
+    const auto sandbox = t.sandboxes->of("r0");
+    for (std::uint64_t seq = 1; seq <= 3000; ++seq) {
+        sandbox->say(to_line({seq, {}, log_line{log_level::info, "chalk", "x"}}));
+        if (seq % 100 == 0) {
+            t.settle();
+        }
+    }
+    t.say("r0", 3001, task_completed{outcome_status::failed});
+    t.die("r0", {});
+    CHECK(t.how("r0") == outcome::failed());
+    CHECK(t.transcript("r0")["events"].size() == 3001);
+}
+
+TEST_CASE("a sweep of no runs ends at once") {
+    tree t;
+    t.start(0);
+    CHECK(t.watch->ended);
+}

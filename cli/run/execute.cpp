@@ -1,0 +1,102 @@
+#include "cli/run/execute.hpp"
+
+#include "actors/tree.hpp"
+#include "cli/progress/console.hpp"
+#include "cli/run/interrupts.hpp"
+#include "cli/run/prepare_run.hpp"
+#include "protocol/net/io_thread.hpp"
+#include "runtimes/bundle/bundle.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include <unistd.h>
+
+namespace chalk::cli {
+
+namespace {
+
+exit_code refuse(const refused& why) {
+    fmt::print(stderr, "chalk run: {}\n", why.message);
+    return why.code;
+}
+
+console_mode choose_mode(const run_options& options) {
+    if (options.json) {
+        return console_mode::json_lines;
+    }
+    if (options.no_ui) {
+        return console_mode::run_output;
+    }
+    return ::isatty(STDERR_FILENO) != 0 ? console_mode::status_line : console_mode::run_ends;
+}
+
+exit_code code_of(const console::ending& how, bool interrupted, bool prepared) {
+    if (how.trouble || how.counts.errors > 0) {
+        return interrupted ? exit_code::interrupted : exit_code::run_error;
+    }
+    // Ctrl-C is how a prepared sandbox is meant to end.
+    return interrupted && !prepared ? exit_code::interrupted : exit_code::fine;
+}
+
+} // namespace
+
+exit_code execute_run(const run_options& options) {
+    ::signal(SIGPIPE, SIG_IGN);
+    io_thread io;
+    auto prepared = prepare_runs(io.context(), options);
+    if (!prepared) {
+        return refuse(prepared.error());
+    }
+    auto runs = config::split(prepared->base, options.runs);
+    if (!runs) {
+        return refuse({exit_code::usage, runs.error().message});
+    }
+    if (options.dry_run) {
+        fmt::print("{}", plan_text(*prepared, options, *runs));
+        return exit_code::fine;
+    }
+    actors::tree_settings settings;
+    if (options.no_containerized) {
+        auto parts = bundle::find_parts();
+        if (!parts) {
+            return refuse({exit_code::machine_lacks, parts.error().message});
+        }
+        settings.python = parts->python;
+        settings.file_tool = parts->file_tool;
+    }
+    const auto watch = std::make_shared<console>(choose_mode(options), options.runs);
+    for (const auto& note : prepared->notes) {
+        watch->say(note);
+    }
+    auto finished = watch->finished();
+    settings.runs = options.runs;
+    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
+        return make_order(*prepared, options, runs->at(key.index), key, attempt);
+    };
+    settings.capacity = prepared->limits.capacity;
+    settings.max_runs = options.max_concurrent;
+    settings.sandboxes = prepared->sandboxes;
+    settings.watch = watch;
+    const auto tree = actors::run_tree::start(io.context(), std::move(settings));
+    const interrupts signals(
+        io.context(),
+        [&](const std::string& reason) {
+            watch->say("chalk run: " + reason +
+                       ": every run ends now; what they did so far is kept in their transcripts. "
+                       "Again to kill them.");
+            tree->cancel(reason);
+        },
+        [&](const std::string& reason) {
+            watch->say("chalk run: killing every run");
+            tree->kill(reason);
+        });
+    const console::ending how = finished.get();
+    watch->print_summary(how);
+    return code_of(how, signals.happened(), watch->was_prepared());
+}
+
+} // namespace chalk::cli

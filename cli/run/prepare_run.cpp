@@ -1,0 +1,270 @@
+#include "cli/run/prepare_run.hpp"
+
+#include "cli/run/description.hpp"
+#include "cli/run/ports.hpp"
+#include "cli/run/sizes.hpp"
+#include "runtimes/image/cache.hpp"
+#include "runtimes/image/environment.hpp"
+#include "runtimes/namespaces/namespaces_runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include <unistd.h>
+
+namespace chalk::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view default_runtime = "namespaces";
+constexpr std::string_view noop_environment = "builtin:noop";
+
+refused usage(const failure& why) {
+    return {exit_code::usage, why.message};
+}
+
+/// Picks and probes. error: an unknown name is a usage error; a machine that lacks something gets its remedies.
+step_result<std::shared_ptr<runtime>> open_runtime(boost::asio::io_context& io, const std::string& name,
+                                                   std::vector<std::string>& notes) {
+    if (name != default_runtime) {
+        return refused{exit_code::usage,
+                       fmt::format("--runtime {}: there is no such runtime; known: {}", name, default_runtime)};
+    }
+    std::shared_ptr<runtime> made = make_namespaces_runtime(io, {});
+    const probe_report report = made->probe();
+    if (!report.usable()) {
+        std::string message = fmt::format("the runtime {} cannot be used on this machine:", name);
+        for (const auto& piece : report.missing) {
+            message += fmt::format("\n  {}\n    {}", piece.what, piece.remedy);
+        }
+        return refused{exit_code::machine_lacks, std::move(message)};
+    }
+    for (const auto& note : report.notes) {
+        notes.push_back(fmt::format("runtime {}: {}", name, note));
+    }
+    return made;
+}
+
+step_result<config::run_config> read_config(const run_options& options) {
+    std::vector<config::override_value> overrides;
+    const auto flag = [&overrides](const char* key, const char* name, const auto& value) {
+        if (value) {
+            overrides.push_back({key, name, json(*value)});
+        }
+    };
+    flag("task", "--task", options.task);
+    flag("agent", "--agent", options.agent);
+    flag("model", "--model", options.model);
+    flag("transcript_file", "--out", options.out);
+    flag("websocket_port", "--websocket-port", options.websocket_port);
+    auto loaded = config::load_run_config(options.config, overrides);
+    if (!loaded) {
+        return usage(loaded.error());
+    }
+    for (const auto& step : preprocessors()) {
+        if (auto done = step(loaded->config); !done) {
+            return usage(done.error());
+        }
+    }
+    return std::move(loaded->config);
+}
+
+/// Refuses a run of which it is known before any sandbox that it cannot end well.
+result<void> check_model(const config::run_config& config, const run_options& options) {
+    if (config.use_fake_model || options.prepare_only || config.environment == noop_environment) {
+        return {};
+    }
+    return config_failure(fmt::format("model: this chalk has no client for model \"{}\" yet; set use_fake_model and "
+                                      "fake_model.script (docs/howto/fake-model.md)",
+                                      config.model));
+}
+
+sandbox_request throwaway_request(const prepared_runs& prepared, const run_options& options, const run_id& id) {
+    sandbox_request request;
+    request.id = id;
+    request.environment = prepared.environment;
+    request.limits = prepared.limits.sandbox;
+    request.rootfs = options.rootfs;
+    return request;
+}
+
+step_result<void> look_at_task(boost::asio::io_context& io, const run_options& options, prepared_runs& prepared) {
+    if (!prepared.sandboxes || prepared.base.environment == noop_environment) {
+        return {};
+    }
+    const auto id = run_id::parse(fmt::format("describe-{}", ::getpid()));
+    if (!id) {
+        return usage(id.error());
+    }
+    auto tasks = describe_tasks(io, *prepared.sandboxes, throwaway_request(prepared, options, *id), prepared.base,
+                                image::cache::default_folder());
+    if (!tasks) {
+        const bool users = tasks.error().kind == error_class::task || tasks.error().kind == error_class::config;
+        return refused{users ? exit_code::usage : exit_code::machine_lacks,
+                       fmt::format("cannot look at the environment {}: {}", prepared.base.environment.string(),
+                                   tasks.error().message)};
+    }
+    auto task = find_task(*tasks, prepared.base.task);
+    if (!task) {
+        return usage(task.error());
+    }
+    prepared.task = task->name;
+    prepared.required_hardware = task->required_hardware.value_or("");
+    return {};
+}
+
+} // namespace
+
+void throw_exception_from_error(const refused& why, const boost::source_location&) {
+    throw std::logic_error("value() of a refusal: " + why.message);
+}
+
+const std::vector<preprocessor>& preprocessors() {
+    static const std::vector<preprocessor> none;
+    return none;
+}
+
+step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options) {
+    prepared_runs prepared;
+    if (options.prepare_only && options.runs > 1) {
+        return refused{exit_code::usage, "--prepare-only takes one run: leave out -n"};
+    }
+    // A runtime that was asked for does not depend on the task: first it must work.
+    if (options.runtime && !options.no_containerized) {
+        auto opened = open_runtime(io, *options.runtime, prepared.notes);
+        if (!opened) {
+            return opened.error();
+        }
+        prepared.sandboxes = std::move(*opened);
+    }
+    auto config = read_config(options);
+    if (!config) {
+        return config.error();
+    }
+    prepared.base = std::move(*config);
+    if (auto known = check_model(prepared.base, options); !known) {
+        return usage(known.error());
+    }
+    const bool noop = prepared.base.environment == noop_environment;
+    if (!options.no_containerized && !prepared.sandboxes) {
+        auto opened = open_runtime(io, std::string(default_runtime), prepared.notes);
+        if (!opened) {
+            return opened.error();
+        }
+        prepared.sandboxes = std::move(*opened);
+        prepared.notes.insert(
+            prepared.notes.begin(),
+            fmt::format("no --runtime was given: using {}, whose sandboxes share this machine's kernel",
+                        default_runtime));
+    }
+    if (!noop) {
+        auto source = image::load_environment_source(prepared.base.environment);
+        if (!source) {
+            return usage(source.error());
+        }
+        prepared.environment = std::move(*source);
+    } else if (prepared.sandboxes) {
+        return refused{exit_code::usage, "environment builtin:noop runs only with --no-containerized"};
+    }
+    auto machine = look_at_machine(prepared.base.transcript_file.parent_path());
+    if (!machine) {
+        return usage(machine.error());
+    }
+    auto limits = plan_limits(*machine, options, noop);
+    if (!limits) {
+        return refused{exit_code::machine_lacks, limits.error().message};
+    }
+    prepared.limits = *limits;
+    if (prepared.base.websocket_port) {
+        if (auto free = check_ports(*prepared.base.websocket_port, options.runs); !free) {
+            return usage(free.error());
+        }
+    }
+    if (options.dry_run) {
+        return prepared;
+    }
+    if (prepared.sandboxes) {
+        auto left = prepared.sandboxes->remove_leftovers(false);
+        if (!left) {
+            prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
+        } else if (!left->empty()) {
+            prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", left->size()));
+        }
+    }
+    if (auto looked = look_at_task(io, options, prepared); !looked) {
+        return looked.error();
+    }
+    return prepared;
+}
+
+actors::order_ptr make_order(const prepared_runs& prepared, const run_options& options, const config::run_config& run,
+                             actors::run_key key, attempt_number attempt) {
+    auto order = std::make_shared<actors::run_order>();
+    order->key = key;
+    order->attempt = attempt;
+    order->config = run;
+    order->sandboxed = prepared.sandboxes != nullptr;
+    order->prepare_only = options.prepare_only;
+    order->reservation = prepared.limits.reservation;
+    order->artifacts_folder = run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");
+    order->header = {.run_id = run.id.str(),
+                     .attempt = static_cast<std::uint32_t>(attempt),
+                     .environment = run.environment.string(),
+                     .environment_digest = prepared.environment.digest,
+                     .task = run.task.empty() ? prepared.task : run.task,
+                     .agent = run.agent,
+                     .model = run.use_fake_model ? "fake" : run.model,
+                     .runtime = prepared.sandboxes ? std::string(prepared.sandboxes->name()) : "none",
+                     .chalk_version = CHALK_VERSION,
+                     .config = config::to_json(run)};
+    if (order->sandboxed) {
+        auto& request = order->request;
+        request.id = run.id;
+        request.environment = prepared.environment;
+        request.limits = prepared.limits.sandbox;
+        request.rootfs = options.rootfs;
+        request.keep = options.keep;
+        std::error_code ec;
+        if (!options.prepare_only) {
+            request.out_folder = fs::absolute(order->artifacts_folder, ec);
+        }
+        order->host_note = fmt::format(
+            "sandbox: runtime {}, memory {} (student {}), disk {} (student {}), {} processes "
+            "(student {})",
+            order->header.runtime, format_size(request.limits.memory), format_size(request.limits.student_memory),
+            format_size(request.limits.disk), format_size(request.limits.student_disk), request.limits.processes,
+            request.limits.student_processes);
+    }
+    return order;
+}
+
+std::string plan_text(const prepared_runs& prepared, const run_options& options,
+                      const std::vector<config::run_config>& runs) {
+    std::string text;
+    for (const auto& note : prepared.notes) {
+        text += note + "\n";
+    }
+    text +=
+        fmt::format("{} runs of {}, at most {} at once, runtime {}\n", runs.size(), prepared.base.environment.string(),
+                    prepared.limits.at_once, prepared.sandboxes ? prepared.sandboxes->name() : "none");
+    if (prepared.sandboxes) {
+        const auto& limits = prepared.limits.sandbox;
+        text += fmt::format("each sandbox: memory {} (student {}), disk {} (student {}), {} processes (student {})\n",
+                            format_size(limits.memory), format_size(limits.student_memory), format_size(limits.disk),
+                            format_size(limits.student_disk), limits.processes, limits.student_processes);
+    }
+    for (const auto& run : runs) {
+        text += fmt::format("  {}  {}{}\n", run.id.str(), run.transcript_file.string(),
+                            run.websocket_port ? fmt::format("  ws://127.0.0.1:{}/events", *run.websocket_port) : "");
+    }
+    if (options.overcommit > 1) {
+        text += fmt::format("memory and cpus are over-committed {:.4g} times\n", options.overcommit);
+    }
+    return text;
+}
+
+} // namespace chalk::cli

@@ -1,0 +1,53 @@
+/// From what the user typed to what can start: the host's steps of a run, in the order of docs/reference/lifecycle.md.
+/// Each step can refuse, and then nothing has been started or written.
+#pragma once
+
+#include "actors/run/run_order.hpp"
+#include "cli/commands.hpp"
+#include "cli/run/limits.hpp"
+#include "cli/run/options.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace chalk::cli {
+
+/// Why a command ends before it began.
+struct refused {
+    exit_code code = exit_code::usage;
+    std::string message;
+};
+
+[[noreturn]] void throw_exception_from_error(const refused& why, const boost::source_location&);
+template<class T>
+using step_result = boost::system::result<T, refused>;
+
+/// Rewrites the config before the runtime is picked: the seam for plugins. None yet.
+using preprocessor = std::function<result<void>(config::run_config&)>;
+[[nodiscard]] const std::vector<preprocessor>& preprocessors();
+
+struct prepared_runs {
+    config::run_config base; ///< of all runs; each differs by id, file and port
+    environment_source environment;
+    std::shared_ptr<runtime> sandboxes; ///< null with --no-containerized
+    run_plan_limits limits;
+    std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
+    std::string required_hardware;  ///< empty: the task asks for none
+    std::string task;               ///< as the environment names it, where that is known
+};
+
+[[nodiscard]] step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options);
+
+/// The order of run `index` of `runs`.
+[[nodiscard]] actors::order_ptr make_order(const prepared_runs& prepared, const run_options& options,
+                                           const config::run_config& run, actors::run_key key, attempt_number attempt);
+
+/// --dry-run: runs, limits, ports and files, as text.
+[[nodiscard]] std::string plan_text(const prepared_runs& prepared, const run_options& options,
+                                    const std::vector<config::run_config>& runs);
+
+} // namespace chalk::cli
