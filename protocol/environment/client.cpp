@@ -33,7 +33,6 @@ constexpr std::uint32_t log_lines_a_second = 1'000;
 constexpr std::size_t max_last_words = 1024U * 1024;
 
 struct open_call {
-    std::string method;
     milliseconds deadline{};
     clock::time_point due;
     done_handler done;
@@ -53,7 +52,7 @@ class connection : public std::enable_shared_from_this<connection> {
         read_errors();
     }
 
-    void call(std::string method, const json& params, milliseconds deadline, done_handler done) {
+    void call(std::string_view method, const json& params, milliseconds deadline, done_handler done) {
         if (finished_) {
             return done(
                 call_error{call_error_kind::closed, 0, fmt::format("{}: the environment host is gone", method), {}});
@@ -61,7 +60,7 @@ class connection : public std::enable_shared_from_this<connection> {
         auto id = ++last_id_;
         auto due = clock::now() + deadline;
         send(request_line(id, method, params));
-        calls_.emplace(id, open_call{std::move(method), deadline, due, std::move(done)});
+        calls_.emplace(id, open_call{deadline, due, std::move(done)});
         due_.emplace(due, id);
         if (due_.begin()->second == id) {
             arm();
@@ -82,9 +81,7 @@ class connection : public std::enable_shared_from_this<connection> {
         auto calls = std::exchange(calls_, {});
         due_.clear();
         for (auto& [id, call] : calls) {
-            auto error = why;
-            error.message = fmt::format("{}: {}", call.method, why.message);
-            call.done(std::move(error));
+            call.done(why);
         }
         if (auto on_closed = std::exchange(handlers_, {}).on_closed) {
             on_closed(why);
@@ -92,9 +89,7 @@ class connection : public std::enable_shared_from_this<connection> {
     }
 
   private:
-    void violate(const std::string& reason) {
-        finish({call_error_kind::protocol, 0, fmt::format("the environment host broke the protocol: {}", reason), {}});
-    }
+    void violate(const std::string& reason) { finish({call_error_kind::protocol, 0, reason, {}}); }
 
     void send(std::string line) {
         outbox_.push_back(std::move(line) + '\n');
@@ -190,11 +185,10 @@ class connection : public std::enable_shared_from_this<connection> {
             calls_.erase(found);
             abandoned_.insert(id);
             send(cancel_line(id));
-            call.done(call_error{
-                call_error_kind::timeout,
-                0,
-                fmt::format("{}: no answer from the environment within {} ms", call.method, call.deadline.count()),
-                {}});
+            call.done(call_error{call_error_kind::timeout,
+                                 0,
+                                 fmt::format("no answer from the environment within {} ms", call.deadline.count()),
+                                 {}});
         }
         if (!finished_ && !due_.empty()) {
             arm();
@@ -284,10 +278,9 @@ class connected_client final : public client {
     ~connected_client() override { connected_client::close(); }
 
     void call(std::string method, json params, milliseconds deadline, done_handler done) override {
-        asio::post(io_, [target = target_, method = std::move(method), params = std::move(params), deadline,
-                         done = std::move(done)]() mutable {
-            target->call(std::move(method), params, deadline, std::move(done));
-        });
+        asio::post(io_,
+                   [target = target_, method = std::move(method), params = std::move(params), deadline,
+                    done = std::move(done)]() mutable { target->call(method, params, deadline, std::move(done)); });
     }
 
     void close() override {

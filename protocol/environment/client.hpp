@@ -31,6 +31,7 @@ enum class call_error_kind {
     protocol, ///< the host sent what the protocol does not allow; the client closed
 };
 
+/// `message` does not name the method: who called knows it.
 struct call_error {
     call_error_kind kind = call_error_kind::closed;
     int code = 0;

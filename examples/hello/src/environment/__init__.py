@@ -7,7 +7,7 @@ GREETING = "Hello, world!"
 
 class GreetedTheWorld(Judge):
     def evaluate(self, transcript):
-        greetings = [r.text for r in transcript.steps[-1].tool_results if r.name == "greet" and not r.is_error]
+        greetings = [r.text for s in transcript.steps for r in s.tool_results if r.name == "greet" and not r.is_error]
         if GREETING in greetings:
             return Score(1, explanation="the world was greeted")
         return Score(0, continue_task=False, explanation="nobody greeted the world")
