@@ -169,6 +169,9 @@ using event_ptr = std::shared_ptr<const event>;
 /// Strict: unknown type, missing field or wrong type is error_class::harness, with the field named.
 [[nodiscard]] result<event> parse_event(std::string_view line);
 
+/// The same for a value that is parsed already, e.g. out of a transcript.
+[[nodiscard]] result<event> event_from_json(json object);
+
 /// RFC 3339 in UTC with milliseconds.
 [[nodiscard]] std::string format_time(wall_time t);
 [[nodiscard]] result<wall_time> parse_time(std::string_view text);

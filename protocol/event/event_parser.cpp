@@ -95,7 +95,9 @@ class field_reader {
     }
 
     void read(json& value, std::uint64_t& member, std::string_view name) {
-        if (!value.is_number_unsigned()) {
+        // A value that our own code made from a signed count is signed, whatever its value.
+        const bool counts = value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0);
+        if (!counts) {
             return expected("a whole number of at least 0", name, value);
         }
         member = value.get<std::uint64_t>();
@@ -179,7 +181,10 @@ result<event> parse_event(std::string_view line) {
     if (!parsed) {
         return broken(fmt::format("column {}: {}", parsed.error().column, parsed.error().message));
     }
-    auto& object = *parsed;
+    return event_from_json(std::move(*parsed));
+}
+
+result<event> event_from_json(json object) {
     if (!object.is_object()) {
         return broken(fmt::format("expected an object, got {}", preview(object)));
     }

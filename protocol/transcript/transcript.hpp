@@ -33,8 +33,8 @@ class transcript_builder {
     /// The document so far. Valid against the schema at any time; without a final event, `outcome` is null.
     [[nodiscard]] json document() const;
 
-    /// Mean of the scores of the scored steps over all steps of the task; nullopt while nothing was scored or the run
-    /// ended in an error.
+    /// Sum of the steps' scores over the number of the task's steps: a step that was skipped counts 0. nullopt while
+    /// nothing was scored, and for a run that ended in an error or was cancelled.
     [[nodiscard]] std::optional<double> score() const;
 
   private:
@@ -45,7 +45,10 @@ class transcript_builder {
 /// The schema, as text (draft 7), for tools and tests.
 [[nodiscard]] std::string_view transcript_schema();
 
-/// Reads a transcript file. error_class::config with file, line and cause.
+/// error_class::config with the cause when the document breaks the schema.
+[[nodiscard]] result<void> check_transcript(const json& document);
+
+/// Reads a transcript file that fits the schema. error_class::config with file, line where there is one, and cause.
 [[nodiscard]] result<json> read_transcript(const std::filesystem::path& file);
 
 } // namespace chalk
