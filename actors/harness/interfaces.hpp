@@ -47,7 +47,7 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
-    bool prepare_only = false; ///< makes /tmp/chalk_prepared_<run id> when ready
+    bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };
 

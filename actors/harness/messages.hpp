@@ -15,7 +15,7 @@ using tool_list = std::shared_ptr<const std::vector<mcp::tool_spec>>;
 /// The answer to `call_environment`, of the same number.
 struct environment_answered {
     std::uint64_t number = 0;
-    environment::call_result answer = json(nullptr);
+    environment::call_result answer{boost::system::in_place_value, nullptr};
 };
 
 using environment_user = caf::typed_actor<
@@ -108,6 +108,10 @@ struct tool_trouble {
     failure why;
 };
 
+struct tool_logged {
+    log_line line;
+};
+
 using tool_server_owner = caf::typed_actor<
     /// Reachable by MCP clients.
     caf::reacts_to<tools_listening>,
@@ -116,7 +120,7 @@ using tool_server_owner = caf::typed_actor<
     /// The run cannot go on.
     caf::reacts_to<tool_trouble>,
     /// A line for the run's log.
-    caf::reacts_to<environment_logged>>;
+    caf::reacts_to<tool_logged>>;
 
 using tool_server_actor = caf::typed_actor<
     /// Takes over the environment's list of tools.
@@ -194,9 +198,8 @@ using agent_actor = caf::typed_actor<
 struct artifacts_copied {};
 
 /// The harness as its children see it.
-using harness_core =
-    harness_actor::extend_with<environment_user>::extend_with<environment_owner>::extend_with<
-        tool_server_owner>::extend_with<agent_owner>::extend<
+using harness_core = harness_actor::extend_with<environment_user>::extend_with<environment_owner>::
+    extend_with<tool_server_owner>::extend_with<agent_owner>::extend<
         /// The step's files are saved.
         caf::reacts_to<artifacts_copied>>;
 
@@ -216,6 +219,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::builtin_tool_finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tools_listening)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tools_registered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_trouble)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_logged)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::hear_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::use_tools)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::work_on_step)

@@ -1,0 +1,110 @@
+#include "actors/harness/agent_actor.hpp"
+
+#include "actors/harness/agent_loop.hpp"
+#include "actors/harness/weak_handle.hpp"
+#include "config/defaults.hpp"
+
+namespace chalk::actors {
+
+namespace {
+
+struct agent_state {
+    agent_state() = default; // no aggregate, or CAF would hand it the actor as its first member
+    agent_owner owner;
+    tool_server_actor tools;
+    tool_list tool_specs = std::make_shared<std::vector<mcp::tool_spec>>();
+    std::shared_ptr<model::model> mind;
+    std::size_t step = 0;
+    agent_loop::time_point asked; ///< when the open turn was asked for
+    bool writable = true;
+    std::optional<agent_loop::ask_model> held; ///< a turn that waits for the sink
+    static constexpr const char* name = "agent";
+};
+
+class builtin_agent : public agent_actor::stateful_base<agent_state> {
+  public:
+    builtin_agent(caf::actor_config& cfg, agent_options options, tool_server_actor tools, agent_owner owner)
+        : agent_actor::stateful_base<agent_state>(cfg), loop_(options.limits) {
+        state.mind = std::move(options.mind);
+        state.tools = std::move(tools);
+        state.owner = std::move(owner);
+    }
+
+    behavior_type make_behavior() override {
+        return {
+            [this](const hear_message& m) { loop_.hear(m.role, m.text); },
+            [this](const use_tools& m) { state.tool_specs = m.tools; },
+            [this](const work_on_step& m) {
+                state.step = m.index;
+                obey(loop_.begin_step(m.index, clock().now()));
+            },
+            [this](const event_flow& m) { flow(m.writable); },
+            [this](const turn_arrived& m) { heard(m.turn); },
+            [this](const tool_finished& m) { obey(loop_.on_tool_output(m.output, m.duration, clock().now())); },
+        };
+    }
+
+  private:
+    void obey(agent_loop::commands all) {
+        for (auto& one : all) {
+            std::visit([this](auto& command) { carry_out(command); }, one);
+        }
+    }
+
+    void carry_out(agent_loop::record& command) { send(state.owner, agent_did{std::move(command.body)}); }
+    void carry_out(agent_loop::finish_step&) { send(state.owner, agent_finished_step{state.step}); }
+    void carry_out(agent_loop::fail& command) { send(state.owner, agent_failed{std::move(command.why)}); }
+    void carry_out(agent_loop::call_tool& command) {
+        send(state.tools, call_tool{std::move(command.call), tool_user(agent_actor(this))});
+    }
+
+    void carry_out(agent_loop::ask_model& command) {
+        if (!state.writable) {
+            state.held = command;
+            return;
+        }
+        state.asked = clock().now();
+        state.mind->next_turn(
+            {loop_.messages(), state.tool_specs, command.step, command.turn, config::defaults::model_turn},
+            [self = weak_handle<agent_actor>{agent_actor(this)}](result<model::turn> turn) {
+                self.send(turn_arrived{std::move(turn)});
+            });
+    }
+
+    void heard(const result<model::turn>& turn) {
+        if (!turn) {
+            send(state.owner, agent_failed{turn.error()});
+            return;
+        }
+        const auto now = clock().now();
+        obey(loop_.on_turn(*turn, std::chrono::duration_cast<milliseconds>(now - state.asked), now));
+    }
+
+    void flow(bool writable) {
+        state.writable = writable;
+        if (writable && state.held) {
+            auto ask = *std::exchange(state.held, std::nullopt);
+            carry_out(ask);
+        }
+    }
+
+    agent_loop loop_;
+};
+
+} // namespace
+
+const std::vector<std::string>& known_agents() {
+    static const std::vector<std::string> names = {"builtin"};
+    return names;
+}
+
+model::model_settings model_settings_of(const config::run_config& config) {
+    return {config.model, config.model_args, config.use_fake_model, config.fake.script, config.fake.latency};
+}
+
+agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner) {
+    return self->spawn<builtin_agent, caf::linked + caf::monitored>(std::move(options), std::move(tools),
+                                                                    std::move(owner));
+}
+
+} // namespace chalk::actors

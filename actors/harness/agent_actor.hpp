@@ -1,0 +1,24 @@
+/// The builtin agent of one run: asks its model, has tools called, and asks again, as agent_loop says.
+///
+/// Owner: the harness actor. It restarts nothing; the conversation dies with it.
+#pragma once
+
+#include "actors/harness/messages.hpp"
+
+namespace chalk::actors {
+
+struct agent_options {
+    std::string name = "builtin";
+    config::limits limits;
+    std::shared_ptr<model::model> mind;
+};
+
+/// The agents of this build, by their names in the run config.
+[[nodiscard]] const std::vector<std::string>& known_agents();
+
+[[nodiscard]] model::model_settings model_settings_of(const config::run_config& config);
+
+/// Linked to and monitored by `self`.
+agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner);
+
+} // namespace chalk::actors

@@ -1,0 +1,224 @@
+#include "actors/harness/tool_server.hpp"
+
+#include "actors/harness/environment_answers.hpp"
+#include "actors/harness/environment_errors.hpp"
+#include "actors/harness/tool_registry.hpp"
+#include "actors/harness/weak_handle.hpp"
+#include "runtimes/confinement/builtin_tools.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <system_error>
+
+#include <sys/random.h>
+
+namespace chalk::actors {
+
+namespace {
+
+/// A call that somebody waits for.
+struct open_call {
+    std::string tool;
+    std::function<void(mcp::tool_output)> reply;
+    std::optional<std::uint64_t> http_number;
+    std::optional<std::uint64_t> command; ///< of student_commands, to cancel it
+};
+
+struct tool_server_state {
+    tool_server_owner owner;
+    environment_actor environment;
+    tool_registry registry;
+    std::shared_ptr<mcp::server> server;
+    std::shared_ptr<confinement::student_commands> commands;
+    std::shared_ptr<confinement::builtin_tools> builtin;
+    std::map<std::uint64_t, open_call> open;
+    std::uint64_t last_number = 0;
+    static constexpr const char* name = "tool server";
+
+    tool_server_state() = default;
+    tool_server_state(const tool_server_state&) = delete;
+    tool_server_state& operator=(const tool_server_state&) = delete;
+    ~tool_server_state() {
+        if (server) {
+            server->close();
+        }
+        if (commands) {
+            commands->kill_all();
+        }
+    }
+};
+
+class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
+  public:
+    tool_server(caf::actor_config& cfg, boost::asio::io_context& io, tool_server_options options,
+                environment_actor environment, tool_server_owner owner)
+        : tool_server_actor::stateful_base<tool_server_state>(cfg), io_(io), options_(std::move(options)) {
+        state.environment = std::move(environment);
+        state.owner = std::move(owner);
+    }
+
+    behavior_type make_behavior() override {
+        listen();
+        return {
+            [this](const register_tools& m) { take(m); },
+            [this](const call_tool& m) { call(m); },
+            [this](const tool_requested& m) { call(m); },
+            [this](const tool_request_dropped& m) { drop(m.number); },
+            [this](const builtin_tool_finished& m) { finish(m.number, m.output); },
+            [this](const environment_answered& m) { answered(m); },
+        };
+    }
+
+  private:
+    void listen() {
+        const weak_handle<tool_server_actor> self{tool_server_actor(this)};
+        mcp::server_handlers on;
+        on.on_call = [self](mcp::call_request request, std::function<void(mcp::tool_output)> reply) {
+            if (!self.send(tool_requested{std::move(request), reply})) {
+                reply(mcp::tool_output::text("the run has ended", true));
+            }
+        };
+        on.on_cancel = [self](std::uint64_t number) { self.send(tool_request_dropped{number}); };
+        auto listening = mcp::server::listen(io_, {options_.address.host, options_.address.port, options_.bearer_token},
+                                             std::move(on));
+        if (!listening) {
+            send(state.owner, tool_trouble{listening.error()});
+            return;
+        }
+        state.server = std::move(*listening);
+        send(state.owner, tools_listening{state.server->port()});
+    }
+
+    void take(const register_tools& m) {
+        auto registry = tool_registry::make(m.tools, m.builtin);
+        if (!registry) {
+            send(state.owner, tool_trouble{registry.error()});
+            return;
+        }
+        if (registry->has_builtin()) {
+            state.commands = confinement::student_commands::make(io_, options_.student);
+            auto builtin = confinement::builtin_tools::make(state.commands);
+            if (!builtin) {
+                send(state.owner, tool_trouble{builtin.error()});
+                return;
+            }
+            state.builtin = std::move(*builtin);
+        }
+        state.registry = std::move(*registry);
+        auto specs = std::make_shared<std::vector<mcp::tool_spec>>(state.registry.specs());
+        if (state.server) {
+            state.server->set_tools(*specs);
+        }
+        send(state.owner, tools_registered{std::move(specs)});
+    }
+
+    /// The builtin agent's: arguments are whatever the model wrote.
+    void call(const call_tool& m) {
+        const auto began = clock().now();
+        auto reply = [this, to = m.reply_to, id = m.call.id, began](mcp::tool_output output) {
+            const auto took = std::chrono::duration_cast<milliseconds>(clock().now() - began);
+            send(to, tool_finished{id, std::move(output), took});
+        };
+        auto tool = state.registry.find(m.call);
+        if (!tool) {
+            reply(tool.error());
+            return;
+        }
+        start(**tool, m.call.arguments, {m.call.name, std::move(reply), std::nullopt, std::nullopt});
+    }
+
+    /// An MCP client's: the server has checked the arguments.
+    void call(const tool_requested& m) {
+        const auto* tool = state.registry.find(m.request.name);
+        if (tool == nullptr) {
+            m.reply(mcp::tool_output::text(fmt::format("there is no tool \"{}\"", m.request.name), true));
+            return;
+        }
+        start(*tool, m.request.arguments, {m.request.name, m.reply, m.request.number, std::nullopt});
+    }
+
+    void start(const tool_registry::entry& tool, const json& arguments, open_call call) {
+        const auto number = ++state.last_number;
+        auto& open = state.open.emplace(number, std::move(call)).first->second;
+        if (!tool.builtin) {
+            send(state.environment, call_environment{number,
+                                                     "call_tool",
+                                                     {{"name", tool.spec.name}, {"arguments", arguments}},
+                                                     tool.timeout,
+                                                     environment_user(tool_server_actor(this))});
+            return;
+        }
+        const weak_handle<tool_server_actor> self{tool_server_actor(this)};
+        open.command = state.builtin->run(tool.spec.name, arguments, [self, number](result<mcp::tool_output> output) {
+            self.send(builtin_tool_finished{number, output ? std::move(*output)
+                                                           : mcp::tool_output::text(output.error().message, true)});
+        });
+    }
+
+    void answered(const environment_answered& m) {
+        const auto found = state.open.find(m.number);
+        if (found == state.open.end()) {
+            return; // dropped by its client
+        }
+        const auto& tool = found->second.tool;
+        if (!m.answer) {
+            const auto& why = m.answer.error();
+            if (!why.details.empty()) {
+                // For the environment's author; the model gets the message alone.
+                send(state.owner, tool_logged{{log_level::warning, "environment", why.details}});
+            }
+            finish(m.number, tool_output_of(tool, why));
+            return;
+        }
+        auto output = tool_output_of(*m.answer);
+        finish(m.number, output
+                             ? std::move(*output)
+                             : mcp::tool_output::text(fmt::format("tool {}: {}", tool, output.error().message), true));
+    }
+
+    void finish(std::uint64_t number, mcp::tool_output output) {
+        if (auto open = state.open.extract(number)) {
+            open.mapped().reply(std::move(output));
+        }
+    }
+
+    void drop(std::uint64_t http_number) {
+        for (auto it = state.open.begin(); it != state.open.end(); ++it) {
+            if (it->second.http_number == http_number) {
+                if (it->second.command && state.commands) {
+                    state.commands->cancel(*it->second.command);
+                }
+                state.open.erase(it);
+                return;
+            }
+        }
+    }
+
+    boost::asio::io_context& io_;
+    tool_server_options options_;
+};
+
+} // namespace
+
+std::string random_token() {
+    std::array<unsigned char, 32> random{};
+    if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+        throw std::system_error(errno, std::generic_category(), "getrandom");
+    }
+    std::string text;
+    for (const auto byte : random) {
+        fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+    }
+    return text;
+}
+
+tool_server_actor spawn_tool_server(caf::local_actor* self, boost::asio::io_context& io, tool_server_options options,
+                                    environment_actor environment, tool_server_owner owner) {
+    return self->spawn<tool_server, caf::linked + caf::monitored>(io, std::move(options), std::move(environment),
+                                                                  std::move(owner));
+}
+
+} // namespace chalk::actors
