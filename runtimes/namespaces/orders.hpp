@@ -85,7 +85,8 @@ struct sandbox_orders {
 /// On the sandbox's socket, towards the host.
 struct sandbox_report {
     enum class kind : std::uint32_t {
-        ready,  ///< the file system stands; the first process takes over. `pid` is its number on the host
+        cloned, ///< the first process exists; `pid` is its number on the host
+        ready,  ///< the file system stands; the first process takes over
         failed, ///< no sandbox: `text` says which step and why
         ended,  ///< the harness ended, with wait status `status`; the rest is about to be killed
         gone,   ///< every process is gone; the last message

@@ -2,6 +2,7 @@
 
 #include "runtimes/namespaces/nest/init.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
+#include "runtimes/namespaces/nest/trees.hpp"
 #include "runtimes/namespaces/nest/workshop.hpp"
 
 #include <fcntl.h>
@@ -92,6 +93,14 @@ void run(first_process what) {
     char byte = 0;
     if (::read(what.go, &byte, 1) != 1) {
         ::_exit(125); // the helper could not map our ids, has said so, or is gone
+    }
+    if (!what.owner.privileged) {
+        // Still as the user who started us: the way to these folders is open to that user, not to the ids we get.
+        for (std::size_t i = 0; i < what.trees.size(); ++i) {
+            if (const auto failed = detach(what.orders.trees[i], -1, what.trees[i])) {
+                give_up(what, *failed);
+            }
+        }
     }
     require(what, ::setresgid(0, 0, 0) == 0 && ::setgroups(0, nullptr) == 0 && ::setresuid(0, 0, 0) == 0,
             "become root inside");

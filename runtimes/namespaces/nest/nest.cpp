@@ -150,6 +150,7 @@ std::optional<std::string> helper::start(const sandbox_orders& orders, packet& r
         sandboxes_.pop_front();
         return failed;
     }
+    send(added.socket.get(), namespaces::encode(sandbox_report{sandbox_report::kind::cloned, 0, pid, {}}));
     (void)!::write(go[1], "g", 1); // a child that died reads nothing, and its pidfd says so
     return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "runtimes/namespaces/nest/workshop.hpp"
 
 #include "runtimes/namespaces/nest/packets.hpp"
-#include "runtimes/namespaces/nest/trees.hpp"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -127,13 +126,7 @@ std::optional<std::string> build(const namespaces::sandbox_orders& orders, const
             if (what.number >= trees.size()) {
                 return "attach " + what.path + ": no such tree";
             }
-            unique_fd& tree = trees[what.number];
-            if (!tree) {
-                if (auto failed = detach(orders.trees[what.number], -1, tree)) {
-                    return failed;
-                }
-            }
-            return attach(tree.get(), what.path);
+            return attach(trees[what.number].get(), what.path);
         }
         case step::kind::bind:
         case step::kind::bind_host:

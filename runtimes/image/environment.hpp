@@ -1,0 +1,22 @@
+/// An environment's folder on the host, and the same as sandboxes see it.
+#pragma once
+
+#include "protocol/core/result.hpp"
+#include "runtimes/image/cache.hpp"
+#include "runtimes/runtime.hpp"
+
+#include <filesystem>
+
+namespace chalk::image {
+
+/// Reads `[tool.chalk] mask` of the folder's pyproject.toml and computes the digest. Left out of both the digest and
+/// every sandbox: `out`, `.git`, `.venv`, `node_modules` at the top, and `__pycache__` anywhere. error_class::config.
+[[nodiscard]] result<environment_source> load_environment_source(const std::filesystem::path& folder);
+
+/// The cache entry of a staged environment: its folder "root" goes over the root file system (/root/environment,
+/// /root_data, /intermediate_data), "workdir" under /workdir (data, shared), with final owners and modes
+/// (docs/reference/data-folders.md). `owner_base` as for the skeleton.
+[[nodiscard]] result<cache_entry> stage(const cache& where, const environment_source& environment,
+                                        std::uint32_t owner_base);
+
+} // namespace chalk::image

@@ -1,0 +1,335 @@
+#include "runtimes/namespaces/namespaces_runtime.hpp"
+
+#include "protocol/core/sandbox_layout.hpp"
+#include "runtimes/bundle/layout.hpp"
+#include "runtimes/image/environment.hpp"
+#include "runtimes/image/skeleton.hpp"
+#include "runtimes/namespaces/cgroups.hpp"
+#include "runtimes/namespaces/ids.hpp"
+#include "runtimes/namespaces/machine.hpp"
+#include "runtimes/namespaces/nest_client.hpp"
+#include "runtimes/namespaces/owner.hpp"
+#include "runtimes/namespaces/plan.hpp"
+#include "runtimes/namespaces/sandbox_handle.hpp"
+#include "runtimes/namespaces/seccomp_program.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace chalk {
+
+namespace fs = std::filesystem;
+using namespace namespaces;
+
+namespace {
+
+using shared_entry = std::shared_ptr<const image::cache_entry>;
+
+shared_entry share(image::cache_entry entry) { return std::make_shared<const image::cache_entry>(std::move(entry)); }
+
+/// What all sandboxes of this process stand on; made with the first.
+struct foundation {
+    id_range ids;
+    bool privileged = true;
+    bool idmapped = true;
+    shared_entry skeleton;
+    shared_entry bundle;
+    std::unique_ptr<nest_client> nest;
+};
+
+class namespaces_runtime final : public runtime {
+  public:
+    namespaces_runtime(boost::asio::io_context& io, namespaces_options options)
+        : io_(io), options_(std::move(options)), owner_(make_owner_name()), cgroups_(owner_),
+          cache_(options_.cache_folder.empty() ? image::cache::default_folder() : options_.cache_folder),
+          state_(options_.state_folder.empty() ? default_state_folder() : options_.state_folder) {}
+
+    std::string_view name() const noexcept override { return "namespaces"; }
+    probe_report probe() override;
+    result<void> prepare(const sandbox_request& request) override;
+    result<std::unique_ptr<sandbox>> start(const sandbox_request& request) override;
+    result<std::vector<leftover>> remove_leftovers(bool dry_run) override {
+        return namespaces::remove_leftovers(state_, cgroups_.all_owners_folders(), dry_run);
+    }
+
+  private:
+    result<std::unique_ptr<nest_client>> start_nest(const foundation& base) const;
+    result<foundation> lay_foundation() const;
+    result<const foundation*> get_foundation();
+    result<shared_entry> get_environment(const foundation& base, const environment_source& environment);
+    [[nodiscard]] std::string confinement_note(const foundation& base) const;
+
+    boost::asio::io_context& io_;
+    namespaces_options options_;
+    std::string owner_;
+    cgroups cgroups_;
+    image::cache cache_;
+    fs::path state_;
+    std::mutex preparing_;
+    std::optional<foundation> foundation_;
+    std::map<std::string, shared_entry> environments_; ///< by digest; kept as long as this process may start more
+};
+
+result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const foundation& base) const {
+    auto program = options_.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options_.nest_program);
+    if (!program) {
+        return program.error();
+    }
+    auto seccomp = make_seccomp_program();
+    if (!seccomp) {
+        return seccomp.error();
+    }
+    const fs::path folder = state_ / owner_;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        return sandbox_failure(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+    }
+    nest_orders orders;
+    orders.privileged = base.privileged;
+    // Without root the sandbox's first process cannot reach our folder, but may mount over any it can.
+    orders.folder = base.privileged ? folder.string() : "/sys";
+    orders.first_id = base.ids.first;
+    orders.id_count = base.ids.count;
+    orders.newuidmap = find_program("newuidmap").value_or("").string();
+    orders.newgidmap = find_program("newgidmap").value_or("").string();
+    orders.remove_at_end = cgroups_.owner_folders();
+    orders.remove_at_end.push_back(folder.string());
+    return nest_client::start(*program, orders, seccomp->get());
+}
+
+result<foundation> namespaces_runtime::lay_foundation() const {
+    foundation base;
+    base.privileged = ::geteuid() == 0;
+    auto ids = choose_range();
+    if (!ids) {
+        return ids.error();
+    }
+    base.ids = *ids;
+    auto nest = start_nest(base);
+    if (!nest) {
+        return nest.error();
+    }
+    base.nest = std::move(*nest);
+    std::error_code error;
+    fs::create_directories(cache_.folder(), error);
+    base.idmapped = base.privileged && !try_sandbox(*base.nest, tree{cache_.folder().string(), tree::read_only | tree::idmap});
+    const std::uint32_t owner_base = base.idmapped ? 0 : base.ids.first;
+    auto skeleton = image::get_skeleton(cache_, owner_base);
+    if (!skeleton) {
+        return skeleton.error();
+    }
+    base.skeleton = share(std::move(*skeleton));
+    auto parts = options_.bundle_parts ? result<bundle::parts>(*options_.bundle_parts) : bundle::find_parts();
+    if (!parts) {
+        return parts.error();
+    }
+    auto made = bundle::get_bundle(cache_, *parts, owner_base);
+    if (!made) {
+        return made.error();
+    }
+    base.bundle = share(std::move(*made));
+    return base;
+}
+
+result<const foundation*> namespaces_runtime::get_foundation() {
+    const std::lock_guard lock(preparing_);
+    if (!foundation_) {
+        auto base = lay_foundation();
+        if (!base) {
+            return base.error();
+        }
+        foundation_ = std::move(*base);
+    }
+    return &*foundation_;
+}
+
+result<shared_entry> namespaces_runtime::get_environment(const foundation& base, const environment_source& environment) {
+    const std::lock_guard lock(preparing_);
+    shared_entry& known = environments_[environment.digest];
+    if (!known) {
+        auto staged = image::stage(cache_, environment, base.idmapped ? 0 : base.ids.first);
+        if (!staged) {
+            environments_.erase(environment.digest);
+            return staged.error();
+        }
+        known = share(std::move(*staged));
+    }
+    return known;
+}
+
+result<void> namespaces_runtime::prepare(const sandbox_request& request) {
+    const auto base = get_foundation();
+    if (!base) {
+        return base.error();
+    }
+    const auto environment = get_environment(**base, request.environment);
+    return environment ? result<void>{} : environment.error();
+}
+
+std::string namespaces_runtime::confinement_note(const foundation& base) const {
+    return fmt::format("namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, disk by tmpfs",
+                       base.privileged ? "started by root" : "started without root", cgroups_.note());
+}
+
+result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request& request) {
+    const auto found = get_foundation();
+    if (!found) {
+        return found.error();
+    }
+    const foundation& base = **found;
+    const auto environment = get_environment(base, request.environment);
+    if (!environment) {
+        return environment.error();
+    }
+    const auto because = [&](const failure& why) {
+        return failure{why.kind, fmt::format("run {}: {}", request.id.str(), why.message)};
+    };
+
+    sandbox_parts parts;
+    parts.stands_on = {base.skeleton, base.bundle, *environment};
+    auto groups = cgroups_.make(request.id, request.limits, base.ids.first);
+    if (!groups) {
+        return because(groups.error());
+    }
+    parts.cgroup = std::move(*groups);
+    const auto undo = [&](const failure& why) -> failure {
+        if (parts.cgroup) {
+            (void)parts.cgroup->remove(); // `why` is what counts; remove_leftovers finds what stays
+        }
+        if (parts.out) {
+            (void)parts.out->give_back();
+        }
+        return because(why);
+    };
+
+    int channel[2];
+    int errors[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0) {
+        return undo(sandbox_failure(fmt::format("cannot make the host channel: {}", std::strerror(errno))));
+    }
+    parts.host_channel.reset(channel[0]);
+    const unique_fd harness_channel(channel[1]);
+    if (::pipe2(errors, O_CLOEXEC) != 0) {
+        return undo(sandbox_failure(fmt::format("cannot make a pipe: {}", std::strerror(errno))));
+    }
+    parts.stderr_pipe.reset(errors[0]);
+    const unique_fd harness_errors(errors[1]);
+
+    plan_request wanted;
+    wanted.from.environment_root = (*environment)->folder / "root";
+    wanted.from.environment_workdir = (*environment)->folder / "workdir";
+    wanted.from.base = base.skeleton->folder / "tree";
+    wanted.from.system_folders = image::system_folders();
+    wanted.from.bundle = base.bundle->folder / "tree";
+    wanted.from.out = request.out_folder;
+    wanted.limits = request.limits;
+    wanted.mask = request.environment.mask;
+    wanted.idmapped = base.idmapped;
+    wanted.privileged = base.privileged;
+    if (!request.out_folder.empty()) {
+        auto out = out_folder::lend(request.out_folder, base.idmapped, base.ids, {});
+        if (!out) {
+            return undo(out.error());
+        }
+        parts.out = std::move(*out);
+    }
+
+    plan planned = make_plan(wanted);
+    sandbox_orders orders;
+    orders.hostname = "sandbox";
+    orders.trees = std::move(planned.trees);
+    orders.steps = std::move(planned.steps);
+    orders.argv = options_.harness;
+    orders.environment = options_.harness_environment;
+#if defined(__SANITIZE_ADDRESS__)
+    // The leak checker stops the world with ptrace, which the filter denies.
+    orders.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
+#endif
+    std::vector<int> descriptors = {harness_errors.get(), harness_channel.get()};
+    parts.student.uid = sandbox_layout::student_uid;
+    parts.student.gid = sandbox_layout::student_gid;
+    parts.student.home = sandbox_layout::workdir.string();
+    parts.student.confinement_note = confinement_note(base);
+    constexpr int first_inherited = 2; // stderr, then the host channel at 3
+    if (parts.cgroup) {
+        const auto pass = [&](const unique_fd& fd) {
+            descriptors.push_back(fd.get());
+            return first_inherited + static_cast<int>(descriptors.size()) - 1;
+        };
+        parts.student.cgroup_v2 = parts.cgroup->v2();
+        for (const unique_fd& fd : parts.cgroup->student_procs()) {
+            parts.student.cgroup_procs.push_back(pass(fd));
+        }
+        if (parts.cgroup->calls_folder()) {
+            parts.student.cgroup_calls_folder = pass(parts.cgroup->calls_folder());
+        }
+    }
+    orders.inherited = static_cast<std::uint32_t>(descriptors.size());
+    if (parts.cgroup) {
+        for (const unique_fd& fd : parts.cgroup->join()) {
+            descriptors.push_back(fd.get());
+            ++orders.joined;
+        }
+        if (parts.cgroup->into()) {
+            descriptors.push_back(parts.cgroup->into().get());
+            orders.into_cgroup = true;
+        }
+    } else {
+        orders.process_limit = request.limits.processes;
+    }
+    auto started = base.nest->make_sandbox(orders, descriptors);
+    if (!started) {
+        return undo(started.error());
+    }
+    if (parts.cgroup) {
+        parts.cgroup->close_descriptors();
+    }
+    parts.socket = std::move(started->socket);
+    parts.init = started->init;
+    return make_sandbox_handle(io_, std::move(parts));
+}
+
+probe_report namespaces_runtime::probe() {
+    probe_report report = look_at_machine();
+    report.notes.emplace_back("shares the host's kernel");
+    report.notes.push_back(cgroups_.note());
+    if (!cgroups_.available()) {
+        report.notes.emplace_back("without cgroups the kernel limits neither memory nor, beyond RLIMIT_NPROC, processes");
+    }
+    if (!report.usable()) {
+        return report;
+    }
+    foundation trial;
+    trial.privileged = ::geteuid() == 0;
+    auto ids = choose_range();
+    if (!ids) {
+        report.missing.push_back({"user ids for sandboxes", ids.error().message});
+        return report;
+    }
+    trial.ids = *ids;
+    auto nest = start_nest(trial);
+    if (!nest) {
+        report.missing.push_back({"namespaces", nest.error().message});
+    } else if (auto failed = try_sandbox(**nest, std::nullopt)) {
+        report.missing.push_back({"namespaces", failed->message});
+    }
+    return report;
+}
+
+} // namespace
+
+std::unique_ptr<runtime> make_namespaces_runtime(boost::asio::io_context& io, namespaces_options options) {
+    return std::make_unique<namespaces_runtime>(io, std::move(options));
+}
+
+} // namespace chalk

@@ -1,0 +1,34 @@
+/// The embedded runtime: sandboxes of Linux namespaces on the host's own kernel, made by chalk-nest. Needs no engine, no
+/// image and, where newuidmap is installed, no root.
+///
+/// Owner: the node actor. Destroying it ends every sandbox that is left.
+#pragma once
+
+#include "runtimes/bundle/bundle.hpp"
+#include "runtimes/runtime.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chalk {
+
+struct namespaces_options {
+    std::filesystem::path cache_folder; ///< empty: image::cache::default_folder()
+    std::filesystem::path state_folder; ///< empty: /run/chalk for root, else $XDG_RUNTIME_DIR/chalk
+    std::filesystem::path nest_program; ///< empty: chalk-nest beside the running executable
+    std::optional<bundle::parts> bundle_parts; ///< nullopt: of the running executable
+    /// What runs as the harness, and its environment.
+    std::vector<std::string> harness = {"/chalk/chalk", "run", "--no-containerized", "--channel-fd", "3"};
+    std::vector<std::string> harness_environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                                    "HOME=/root", "LANG=C.UTF-8"};
+};
+
+/// `io` serves what the sandboxes' harnesses write to stderr; it must run as long as sandboxes do.
+[[nodiscard]] std::unique_ptr<runtime> make_namespaces_runtime(boost::asio::io_context& io, namespaces_options options);
+
+} // namespace chalk

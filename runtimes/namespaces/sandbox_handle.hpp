@@ -1,0 +1,32 @@
+/// One sandbox of the namespaces runtime, as its run actor holds it.
+#pragma once
+
+#include "protocol/host_channel/messages.hpp"
+#include "runtimes/image/cache.hpp"
+#include "runtimes/namespaces/cgroups.hpp"
+#include "runtimes/namespaces/out_folder.hpp"
+#include "runtimes/runtime.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace chalk::namespaces {
+
+/// What a sandbox was made with and gives back when it is removed.
+struct sandbox_parts {
+    unique_fd socket;       ///< towards its first process and chalk-nest; closing it ends the sandbox
+    pid_t init = -1;
+    unique_fd host_channel; ///< our end
+    unique_fd stderr_pipe;  ///< our end
+    host_channel::student_description student;
+    std::optional<sandbox_cgroup> cgroup;
+    std::optional<out_folder> out;
+    std::optional<std::filesystem::path> kept;
+    std::vector<std::shared_ptr<const image::cache_entry>> stands_on; ///< kept from being collected
+};
+
+/// Reads the harness's stderr on `io` from now on.
+[[nodiscard]] std::unique_ptr<sandbox> make_sandbox_handle(boost::asio::io_context& io, sandbox_parts parts);
+
+} // namespace chalk::namespaces
