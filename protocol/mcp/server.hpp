@@ -1,6 +1,6 @@
-/// An MCP tool server over Streamable HTTP (Boost.Beast). Specification: modelcontextprotocol.io, 2025-06-18,
-/// "Transports" and "Tools". It knows no tool: it validates arguments against their JSON Schema (draft 7, Valijson)
-/// and hands calls to its owner.
+/// An MCP tool server over Streamable HTTP (Boost.Beast). Specification: modelcontextprotocol.io, 2025-11-25 and older,
+/// "Transports" and "Tools"; docs/protocols/mcp.md has what is answered how. It knows no tool: it validates arguments
+/// against their JSON Schema (draft 7, Valijson) and hands calls to its owner.
 ///
 /// Owner: the harness's tool server actor. Sessions and open calls die with it; a client then sees its connection end.
 #pragma once
@@ -54,6 +54,10 @@ struct server_options {
     std::string bearer_token; ///< empty: none is asked for
 };
 
+/// Can `tool` be offered? error_class::task: no name, a name that is too long or has odd characters, or a schema that
+/// is not an object's or cannot be compiled. server::set_tools leaves such a tool out of the list.
+[[nodiscard]] result<void> check_tool(const tool_spec& tool);
+
 /// Checks `arguments` against `schema`. On failure a message for a model to act on: the path, what was expected.
 [[nodiscard]] result<void> validate_arguments(const tool_spec& tool, const json& arguments);
 
@@ -68,7 +72,8 @@ class server {
     virtual ~server() = default;
 
     [[nodiscard]] virtual std::uint16_t port() const noexcept = 0;
-    /// Any thread. Replaces the list; sessions are told by notifications/tools/list_changed.
+    /// Any thread. Replaces the list; sessions are told by notifications/tools/list_changed. Calls that are under way
+    /// go on.
     virtual void set_tools(std::vector<tool_spec> tools) = 0;
     /// Any thread. Ends every session and stops listening.
     virtual void close() = 0;
