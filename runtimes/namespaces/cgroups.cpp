@@ -60,6 +60,23 @@ result<void> make_group(const fs::path& group) {
     return {};
 }
 
+/// The last owner that ends takes the folder of all owners with it, perhaps between our two calls.
+result<void> make_owners_group(const fs::path& ours, const fs::path& owners) {
+    constexpr int tries = 100;
+    for (int i = 0; i < tries; ++i) {
+        if (auto done = make_group(ours); !done) {
+            return done;
+        }
+        if (::mkdir(owners.c_str(), 0755) == 0 || errno == EEXIST) {
+            return {};
+        }
+        if (errno != ENOENT) {
+            break;
+        }
+    }
+    return cannot("make the cgroup", owners, errno);
+}
+
 result<void> set(const fs::path& file, std::uint64_t value) {
     if (const int error = write_value(file, std::to_string(value)); error != 0) {
         return cannot("set the limit", file, error);
@@ -273,13 +290,11 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
         const fs::path run = owners / id.str();
         const fs::path student = run / "student";
         if (::access(owners.c_str(), F_OK) != 0) {
-            for (const fs::path& group : {ours, owners}) {
-                if (auto done = make_group(group); !done) {
-                    return done;
-                }
-                if (which.memory && !which.v2) {
-                    (void)write_value(group / "memory.use_hierarchy", "1"); // kernels before 5.11; always on since
-                }
+            if (auto done = make_owners_group(ours, owners); !done) {
+                return done;
+            }
+            if (which.memory && !which.v2) {
+                (void)write_value(owners / "memory.use_hierarchy", "1"); // kernels before 5.11; always on since
             }
             if (which.v2) {
                 for (const fs::path& group : {which.base, ours, owners}) {

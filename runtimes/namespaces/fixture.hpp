@@ -28,7 +28,7 @@ class namespaces_fixture {
     namespaces_fixture() {
         std::string pattern = (std::filesystem::temp_directory_path() / "chalk-test-XXXXXX").string();
         folder = ::mkdtemp(pattern.data());
-        std::filesystem::create_directories(folder / "environment");
+        write("src/environment/__init__.py", "");
         std::filesystem::create_directories(folder / "out");
     }
     namespaces_fixture(const namespaces_fixture&) = delete;

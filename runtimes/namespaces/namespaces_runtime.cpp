@@ -96,8 +96,7 @@ result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const founda
     }
     nest_orders orders;
     orders.privileged = base.privileged;
-    // Without root the sandbox's first process cannot reach our folder, but may mount over any it can.
-    orders.folder = base.privileged ? folder.string() : "/sys";
+    orders.folder = folder.string();
     orders.first_id = base.ids.first;
     orders.id_count = base.ids.count;
     orders.newuidmap = find_program("newuidmap").value_or("").string();

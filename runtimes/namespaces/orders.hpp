@@ -34,7 +34,7 @@ struct tree {
 /// is a tmpfs of its own once the first step is done.
 struct step {
     enum class kind : std::uint32_t {
-        scratch,    ///< mount a tmpfs (`options`) on the helper's folder and work from there
+        scratch,    ///< mount a tmpfs (`options`) out of the way and work from there
         tmpfs,      ///< at `path`, with `options`
         directory,  ///< make `path` with mode `number`, owner `owner`
         file,       ///< make `path` with mode `number` and contents `options`
@@ -59,7 +59,7 @@ struct step {
 
 /// First message on the owner's socket. Descriptor: the seccomp program (a memfd).
 struct nest_orders {
-    std::string folder;             ///< the owner's folder, where scratch file systems are mounted
+    std::string folder;             ///< the owner's folder; as root, the devices that sandboxes share are mounted there
     std::uint32_t first_id = 0;     ///< of the host, shown as 0 inside
     std::uint32_t id_count = 0;
     bool privileged = true;         ///< false: ids are mapped by newuidmap and newgidmap

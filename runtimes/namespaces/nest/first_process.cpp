@@ -49,7 +49,7 @@ bool bring_loopback_up() {
 
 /// Puts the harness's descriptors at 2, 3, ... and init's at their own places. Everything moves out of the way first,
 /// since a target may be another's source.
-bool arrange_descriptors(const first_process& what, int& program) {
+bool arrange_descriptors(const first_process& what, const unique_fd& nothing, int& program) {
     constexpr int clear = 100;
     const auto up = [](int fd) { return ::fcntl(fd, F_DUPFD_CLOEXEC, clear); };
     std::vector<int> moved;
@@ -59,7 +59,7 @@ bool arrange_descriptors(const first_process& what, int& program) {
     const int owner = up(what.socket);
     const int seccomp = up(what.seccomp);
     program = up(what.program);
-    const int null = up(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const int null = up(nothing.get());
     if (owner < 0 || seccomp < 0 || program < 0 || null < 0 || std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
         return false;
     }
@@ -94,6 +94,7 @@ void run(first_process what) {
     if (::read(what.go, &byte, 1) != 1) {
         ::_exit(125); // the helper could not map our ids, has said so, or is gone
     }
+    const unique_fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!what.owner.privileged) {
         // Still as the user who started us: the way to these folders is open to that user, not to the ids we get.
         for (std::size_t i = 0; i < what.trees.size(); ++i) {
@@ -115,7 +116,7 @@ void run(first_process what) {
         const rlimit limit{what.orders.process_limit, what.orders.process_limit};
         require(what, ::setrlimit(RLIMIT_NPROC, &limit) == 0, "limit processes");
     }
-    if (const auto failed = build(what.orders, what.owner.folder, std::move(what.trees))) {
+    if (const auto failed = build(what.orders, std::move(what.trees))) {
         give_up(what, *failed);
     }
     require(what, ::sethostname(what.orders.hostname.data(), what.orders.hostname.size()) == 0, "set the host name");
@@ -123,7 +124,7 @@ void run(first_process what) {
     ::umask(0022);
 
     int program = -1;
-    require(what, arrange_descriptors(what, program), "arrange descriptors");
+    require(what, arrange_descriptors(what, nothing, program), "arrange descriptors");
     if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, 0, 0, {}}))) {
         ::_exit(125);
     }

@@ -207,6 +207,8 @@ void helper::end_all() {
     }
     for (const std::string& folder : orders_.remove_at_end) {
         remove_folders(folder);
+        // The folder of all owners goes with the last of them; others' keep it.
+        ::rmdir(folder.substr(0, folder.rfind('/')).c_str());
     }
 }
 
