@@ -1,0 +1,41 @@
+/// A private folder for a run without a sandbox (--no-containerized): a workdir and copies of the environment's data,
+/// so that concurrent runs do not meet. Removed with the object. There is no confinement here, and the note says so.
+///
+/// Owner: the run actor's site. All of it blocks: use it on a pool.
+#pragma once
+
+#include "actors/harness/interfaces.hpp"
+
+#include <memory>
+
+namespace chalk::actors {
+
+class local_places {
+  public:
+    /// `out` is where the run's artifacts go; `python` holds the package chalk; `file_tool` is the helper behind the
+    /// student's file tools. "builtin:noop" gets no folder at all. error_class::harness.
+    [[nodiscard]] static result<std::unique_ptr<local_places>> make(const config::run_config& config,
+                                                                    std::filesystem::path out,
+                                                                    std::filesystem::path python,
+                                                                    std::filesystem::path file_tool);
+    local_places(const local_places&) = delete;
+    local_places& operator=(const local_places&) = delete;
+    /// Removes what is left.
+    ~local_places();
+
+    [[nodiscard]] harness_options options(config::run_config config, bool prepare_only) const;
+    [[nodiscard]] bool has_folders() const noexcept { return !folder_.empty(); }
+    /// Leaves the folder behind and says where it is.
+    [[nodiscard]] std::filesystem::path keep() noexcept;
+    /// error_class::harness, with the file that would not go.
+    [[nodiscard]] result<void> remove();
+
+  private:
+    local_places() = default;
+
+    std::filesystem::path folder_;
+    harness_places places_;
+    std::filesystem::path file_tool_;
+};
+
+} // namespace chalk::actors
