@@ -13,7 +13,7 @@ using script = std::vector<std::vector<turn>>;
 [[nodiscard]] result<script> parse_script(const json& value);
 
 /// Answers each request after `latency`. Tokens are estimated as a quarter of the characters.
-[[nodiscard]] result<std::unique_ptr<model>> make_fake_model(boost::asio::io_context& io, const json& script,
+[[nodiscard]] result<std::unique_ptr<model>> make_fake_model(boost::asio::io_context& io, const json& value,
                                                              milliseconds latency);
 
 } // namespace chalk::model

@@ -20,8 +20,8 @@ std::string_view to_string(stop_reason reason) noexcept {
 
 result<void> check_model(const model_settings& settings) {
     if (settings.use_fake) {
-        auto script = parse_script(settings.script);
-        return script ? result<void>() : result<void>(script.error());
+        auto parsed = parse_script(settings.script);
+        return parsed ? result<void>() : result<void>(parsed.error());
     }
     if (settings.name.empty()) {
         return config_failure("model: no model is named; this version runs scripted models alone, so set "
