@@ -54,8 +54,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
     void call(std::string_view method, const json& params, milliseconds deadline, done_handler done) {
         if (finished_) {
-            return done(
-                call_error{call_error_kind::closed, 0, fmt::format("{}: the environment host is gone", method), {}});
+            return done(call_error{call_error_kind::closed, 0, "the environment host is gone", {}});
         }
         auto id = ++last_id_;
         auto due = clock::now() + deadline;
