@@ -49,4 +49,10 @@ class run_tree {
     virtual void kill(const std::string& reason) = 0;
 };
 
+/// As in actors/harness/interfaces.hpp, which needs CAF.
+[[nodiscard]] result<void> check_run_config(const config::run_config& config);
+
+/// As in actors/harness/inner.hpp: this process is the harness of a sandbox. Returns its exit code.
+[[nodiscard]] int run_inner_harness(int channel_fd);
+
 } // namespace chalk::actors

@@ -21,6 +21,7 @@ namespace {
 class manual_pool final : public blocking_pool {
   public:
     void submit(std::function<void()> work) override { queue_.push_back(std::move(work)); }
+    void shut_down() override { queue_.clear(); }
     bool run_all() {
         const bool any = !queue_.empty();
         while (!queue_.empty()) {
@@ -78,7 +79,7 @@ class fake_local_harness final : public local_harness {
             self->send(sink, event_recorded{
                                  std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})});
             self->quit();
-            return {[](const cancel_run&) {}};
+            return {[](const cancel_run&) {}, [](const event_flow&) {}};
         });
     }
     bool has_folders() const noexcept override { return false; }
@@ -102,7 +103,8 @@ struct tree {
     std::set<std::string> crashing_harnesses;
     bool sandboxed = true;
     bool prepare_only = false;
-    resources capacity{.memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
+    resources capacity{
+        .memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
     std::optional<std::size_t> max_runs;
     test_system_settings settings;
     caf::actor_system system{settings};
@@ -164,7 +166,8 @@ struct tree {
         sandboxes->of(id)->say(to_line({seq, {}, std::move(body)}));
         settle();
     }
-    void die(const std::string& id, const sandbox_exit& how = {.code = 0, .signal = 9, .memory_exhausted = false, .last_words = {}}) {
+    void die(const std::string& id,
+             const sandbox_exit& how = {.code = 0, .signal = 9, .memory_exhausted = false, .last_words = {}}) {
         sandboxes->of(id)->exit(how);
         settle();
     }
@@ -203,11 +206,11 @@ TEST_CASE("of many runs each ends with the class of what befell it, and the rest
     t.sandboxes->prepare_fails.emplace("r1", failure{error_class::image, "no image"});
     t.sandboxes->start_fails.emplace("r2", sandbox_failure("no cgroup"));
     t.start(8);
-    t.die("r3");                                                                        // harness killed
-    t.say("r4", 1, run_failed{error_class::task, "the judge raised", {}});              // environment raised
+    t.die("r3");                                                           // harness killed
+    t.say("r4", 1, run_failed{error_class::task, "the judge raised", {}}); // environment raised
     t.die("r4", {});
-    t.die("r5", {.code = 0, .signal = 9, .memory_exhausted = true, .last_words = {}});  // out of memory
-    t.sandboxes->of("r6")->say("{nonsense");                                            // protocol broken
+    t.die("r5", {.code = 0, .signal = 9, .memory_exhausted = true, .last_words = {}}); // out of memory
+    t.sandboxes->of("r6")->say("{nonsense");                                           // protocol broken
     t.settle();
     t.die("r6");
     t.pass_run("r0");

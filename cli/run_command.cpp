@@ -1,4 +1,4 @@
-#include "actors/harness/inner.hpp"
+#include "actors/tree.hpp"
 #include "cli/commands.hpp"
 #include "cli/run/execute.hpp"
 #include "cli/run/sizes.hpp"

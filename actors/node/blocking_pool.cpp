@@ -48,7 +48,9 @@ class thread_pool final : public blocking_pool {
   public:
     explicit thread_pool(std::size_t threads) : limit_(threads) {}
 
-    ~thread_pool() override {
+    ~thread_pool() override { thread_pool::shut_down(); }
+
+    void shut_down() override {
         using namespace std::chrono_literals;
         std::deque<std::function<void()>> dropped;
         std::unique_lock lock(state_->mutex);
@@ -63,6 +65,9 @@ class thread_pool final : public blocking_pool {
 
     void submit(std::function<void()> work) override {
         const std::lock_guard lock(state_->mutex);
+        if (state_->closing) {
+            return; // and `work` goes after the lock
+        }
         state_->queue.push_back(std::move(work));
         if (state_->queue.size() > state_->idle && state_->threads < limit_) {
             start_thread();

@@ -74,3 +74,13 @@ TEST_CASE("work that never began is dropped when the pool dies, and what began i
     death.join();
     CHECK(ran == 1);
 }
+
+TEST_CASE("what is submitted after the end is dropped, and with it what it holds") {
+    auto pool = make_blocking_pool(1);
+    pool->shut_down();
+    auto held = std::make_shared<int>(1);
+    bool ran = false;
+    pool->submit([held, &ran] { ran = true; });
+    CHECK(held.use_count() == 1);
+    CHECK_FALSE(ran);
+}

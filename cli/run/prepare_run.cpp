@@ -1,5 +1,6 @@
 #include "cli/run/prepare_run.hpp"
 
+#include "actors/tree.hpp"
 #include "cli/run/description.hpp"
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
@@ -73,14 +74,12 @@ step_result<config::run_config> read_config(const run_options& options) {
     return std::move(loaded->config);
 }
 
-/// Refuses a run of which it is known before any sandbox that it cannot end well.
-result<void> check_model(const config::run_config& config, const run_options& options) {
-    if (config.use_fake_model || options.prepare_only || config.environment == noop_environment) {
+/// What is known before any sandbox to end badly. A sandbox that is only prepared needs no model.
+result<void> check_before_start(const config::run_config& config, const run_options& options) {
+    if (options.prepare_only || config.environment == noop_environment) {
         return {};
     }
-    return config_failure(fmt::format("model: this chalk has no client for model \"{}\" yet; set use_fake_model and "
-                                      "fake_model.script (docs/howto/fake-model.md)",
-                                      config.model));
+    return actors::check_run_config(config);
 }
 
 sandbox_request throwaway_request(const prepared_runs& prepared, const run_options& options, const run_id& id) {
@@ -146,7 +145,7 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
         return config.error();
     }
     prepared.base = std::move(*config);
-    if (auto known = check_model(prepared.base, options); !known) {
+    if (auto known = check_before_start(prepared.base, options); !known) {
         return usage(known.error());
     }
     const bool noop = prepared.base.environment == noop_environment;
@@ -210,6 +209,7 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
     order->sandboxed = prepared.sandboxes != nullptr;
     order->prepare_only = options.prepare_only;
     order->reservation = prepared.limits.reservation;
+    order->request.keep = options.keep;
     order->artifacts_folder = run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");
     order->header = {.run_id = run.id.str(),
                      .attempt = static_cast<std::uint32_t>(attempt),
@@ -227,7 +227,6 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
         request.environment = prepared.environment;
         request.limits = prepared.limits.sandbox;
         request.rootfs = options.rootfs;
-        request.keep = options.keep;
         std::error_code ec;
         if (!options.prepare_only) {
             request.out_folder = fs::absolute(order->artifacts_folder, ec);

@@ -1,0 +1,55 @@
+#include "actors/tree.hpp"
+
+#include "actors/local_harness.hpp"
+#include "actors/sweep/interfaces.hpp"
+#include "actors/system.hpp"
+
+#include <utility>
+
+namespace chalk::actors {
+
+namespace {
+
+class tree_impl final : public run_tree {
+  public:
+    tree_impl(boost::asio::io_context& io, tree_settings settings)
+        : pool_(make_blocking_pool(settings.pool_threads)), config_({settings.scheduler_threads, true}) {
+        auto services = std::make_shared<run_services>();
+        services->site = {settings.sandboxes, pool_, &io};
+        services->local_harness = make_local_harness_factory(io, settings.python, settings.file_tool);
+        services->transcripts = spawn_transcript_writer(system_, pool_);
+        services->watch = std::move(settings.watch);
+        services->deadlines = settings.deadlines;
+        sweep_settings sweep;
+        sweep.runs_per_cell = settings.runs;
+        sweep.make_order = std::move(settings.make_order);
+        sweep.node = {std::move(services), settings.capacity, settings.max_runs};
+        sweep.window = settings.window;
+        sweep_ = spawn_sweep(system_, std::move(sweep));
+    }
+
+    ~tree_impl() override {
+        caf::anon_send_exit(sweep_, caf::exit_reason::user_shutdown);
+        sweep_ = nullptr;
+        pool_->shut_down(); // its works send to actors: they end first
+        // An actor that waits for a runtime's call which hangs must not keep chalk from ending.
+        system_.await_actors_before_shutdown(false);
+    }
+
+    void cancel(const std::string& reason) override { caf::anon_send(sweep_, cancel_sweep{reason}); }
+    void kill(const std::string& reason) override { caf::anon_send(sweep_, kill_sweep{reason}); }
+
+  private:
+    std::shared_ptr<blocking_pool> pool_;
+    actor_system_settings config_;
+    caf::actor_system system_{config_};
+    sweep_actor sweep_;
+};
+
+} // namespace
+
+std::unique_ptr<run_tree> run_tree::start(boost::asio::io_context& io, tree_settings settings) {
+    return std::make_unique<tree_impl>(io, std::move(settings));
+}
+
+} // namespace chalk::actors
