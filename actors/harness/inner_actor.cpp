@@ -24,7 +24,17 @@ struct inner_state {
     bool held = false; ///< the agent waits for the channel
     bool final_sent = false;
     std::uint64_t last_seq = 0;
+    std::function<void(inner_end)> ended;
     static constexpr const char* name = "inner harness";
+
+    inner_state(const inner_state&) = delete;
+    inner_state& operator=(const inner_state&) = delete;
+    /// Whatever the actor dies of, the process must not wait for it.
+    ~inner_state() {
+        if (ended) {
+            ended({final_sent, "the root of the harness died"});
+        }
+    }
 };
 
 confinement::student_settings settings_of(const host_channel::student_description& student, std::string file_tool) {
@@ -46,8 +56,9 @@ class inner : public inner_actor::stateful_base<inner_state> {
   public:
     inner(caf::actor_config& cfg, boost::asio::io_context& io, int channel_fd, inner_options options,
           std::function<void(inner_end)> ended)
-        : inner_actor::stateful_base<inner_state>(cfg), io_(io), fd_(channel_fd), options_(std::move(options)),
-          ended_(std::move(ended)) {}
+        : inner_actor::stateful_base<inner_state>(cfg), io_(io), fd_(channel_fd), options_(std::move(options)) {
+        state.ended = std::move(ended);
+    }
 
     behavior_type make_behavior() override {
         set_down_handler([this](caf::down_msg& m) { down(m); });
@@ -64,13 +75,6 @@ class inner : public inner_actor::stateful_base<inner_state> {
             [this](const environment_ended& m) { fail(m.why); },
             [this](const environment_logged& m) { say_event(m.line); },
         };
-    }
-
-    /// Whatever it dies of, the process must not wait for it.
-    void on_exit() override {
-        if (auto ended = std::exchange(ended_, nullptr)) {
-            ended({state.final_sent, "the root of the harness died"});
-        }
     }
 
   private:
@@ -215,10 +219,10 @@ class inner : public inner_actor::stateful_base<inner_state> {
 
     /// What is queued still goes out; then the process may end. `why` is set when that makes no sense any more.
     void end(std::string why) {
-        if (!ended_) {
+        if (!state.ended) {
             return;
         }
-        auto ended = std::exchange(ended_, nullptr);
+        auto ended = std::exchange(state.ended, nullptr);
         const inner_end how{state.final_sent, why};
         if (state.harness) {
             send_exit(state.harness, caf::exit_reason::kill);
@@ -239,7 +243,6 @@ class inner : public inner_actor::stateful_base<inner_state> {
     boost::asio::io_context& io_;
     int fd_;
     inner_options options_;
-    std::function<void(inner_end)> ended_;
 };
 
 } // namespace
