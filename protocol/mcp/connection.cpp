@@ -347,6 +347,11 @@ void connection::open_stream(const std::shared_ptr<session>& of) {
             }
         }
     };
+    of->end_stream = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->close();
+        }
+    };
     outgoing_.push_back(
         "HTTP/1.1 200 OK\r\nServer: chalk\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
         "Mcp-Session-Id: " +

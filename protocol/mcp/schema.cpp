@@ -1,3 +1,6 @@
+// Without it Valijson aborts the process over a schema that it cannot use.
+#define VALIJSON_USE_EXCEPTIONS 1
+
 #include "protocol/mcp/schema.hpp"
 
 #include <fmt/format.h>
@@ -43,15 +46,16 @@ std::size_t longest_text(const json& value) {
     return longest;
 }
 
-/// Valijson's `<root>`, `["a"]`, `[0]` as `arguments.a[0]`.
+/// Valijson's `<root>`, `[a]`, `[0]` as `arguments.a[0]`.
 std::string path_of(const std::vector<std::string>& context) {
     std::string path = "arguments";
     for (const auto& part : context) {
-        if (part.starts_with("[\"") && part.ends_with("\"]")) {
-            path += "." + part.substr(2, part.size() - 4);
-        } else if (part != "<root>") {
-            path += part;
+        if (part.size() < 2 || part.front() != '[') {
+            continue; // the root
         }
+        const auto name = part.substr(1, part.size() - 2);
+        const bool index = name.find_first_not_of("0123456789") == std::string::npos;
+        path += index ? part : "." + name;
     }
     return path;
 }

@@ -1,0 +1,78 @@
+/// An MCP tool server for tests and load checks: prints its port, serves until its standard input ends. Cancelled calls
+/// are printed as "cancelled <number>".
+///
+/// Tools: echo {text}; fail; slow {ms}; grow (adds a tool, so that sessions are told).
+#include "protocol/mcp/server.hpp"
+#include "protocol/net/io_thread.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include <unistd.h>
+
+using chalk::json;
+namespace mcp = chalk::mcp;
+
+namespace {
+
+std::vector<mcp::tool_spec> tools(bool grown) {
+    const json text = {{"type", "object"}, {"properties", {{"text", {{"type", "string"}}}}}, {"required", {"text"}}};
+    const json time = {{"type", "object"}, {"properties", {{"ms", {{"type", "integer"}}}}}, {"required", {"ms"}}};
+    const json nothing = {{"type", "object"}};
+    std::vector<mcp::tool_spec> out = {{"echo", "Says it again", text},
+                                       {"fail", "Fails", nothing},
+                                       {"slow", "Takes its time", time},
+                                       {"grow", "Adds a tool", nothing}};
+    if (grown) {
+        out.push_back({"added", "Came later", nothing});
+    }
+    return out;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    chalk::io_thread io;
+    std::shared_ptr<mcp::server> server;
+    mcp::server_handlers handlers;
+    handlers.on_call = [&](const mcp::call_request& call, const std::function<void(mcp::tool_output)>& reply) {
+        if (call.name == "echo") {
+            reply(mcp::tool_output::text(call.arguments["text"].get<std::string>()));
+        } else if (call.name == "slow") {
+            auto timer = std::make_shared<boost::asio::steady_timer>(io.context());
+            timer->expires_after(chalk::milliseconds(call.arguments["ms"].get<int>()));
+            timer->async_wait([timer, reply](const auto&) { reply(mcp::tool_output::text("waited")); });
+        } else if (call.name == "grow") {
+            server->set_tools(tools(true));
+            reply(mcp::tool_output::text("grown"));
+        } else {
+            reply(mcp::tool_output::text("it failed", true));
+        }
+    };
+    handlers.on_cancel = [](std::uint64_t number) {
+        fmt::print("cancelled {}\n", number);
+        std::fflush(stdout);
+    };
+    mcp::server_options options;
+    options.bearer_token = count > 1 ? arguments[1] : "";
+    auto listening = mcp::server::listen(io.context(), options, handlers);
+    if (!listening) {
+        fmt::print(stderr, "{}\n", listening.error().message);
+        return 2;
+    }
+    server = *listening;
+    server->set_tools(tools(false));
+    fmt::print("{}\n", server->port());
+    std::fflush(stdout);
+    char byte = 0;
+    while (::read(STDIN_FILENO, &byte, 1) > 0) {
+    }
+    server->close();
+    return 0;
+}
