@@ -84,8 +84,8 @@ result<parts> find_parts() {
     }
     parts found;
     found.program = *self;
-    for (const auto& [name, place] : {std::pair("chalk-launcher", &found.launcher),
-                                      std::pair("chalk_file_tool", &found.file_tool)}) {
+    for (const auto& [name, place] :
+         {std::pair("chalk-launcher", &found.launcher), std::pair("chalk_file_tool", &found.file_tool)}) {
         auto helper = find_helper(name);
         if (!helper) {
             return helper.error();

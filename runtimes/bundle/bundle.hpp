@@ -23,8 +23,8 @@ struct parts {
 /// installed chalk). error_class::harness with the places that were looked at.
 [[nodiscard]] result<std::filesystem::path> find_helper(std::string_view name);
 
-/// The running chalk and its helpers. The SDK is ../share/chalk/python of an installed chalk, else the source folder that
-/// this build was made from.
+/// The running chalk and its helpers. The SDK is ../share/chalk/python of an installed chalk, else the source folder
+/// that this build was made from.
 [[nodiscard]] result<parts> find_parts();
 
 /// The cache entry of the bundle; its folder "tree" has the layout of layout.hpp. `owner_base` as for the skeleton.

@@ -96,7 +96,8 @@ result<needed_libraries> find_libraries(const fs::path& executable) {
     siginfo_t ended{};
     if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(child->pidfd.get()), &ended, WEXITED) != 0 ||
         ended.si_code != CLD_EXITED || ended.si_status != 0) {
-        return harness_failure(fmt::format("{} cannot list the libraries of {}", loader->string(), executable.string()));
+        return harness_failure(
+            fmt::format("{} cannot list the libraries of {}", loader->string(), executable.string()));
     }
     auto libraries = parse_listing(listing, *loader);
     if (!libraries) {

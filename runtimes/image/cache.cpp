@@ -139,7 +139,8 @@ result<std::vector<cache_use>> cache::collect(std::chrono::hours age, bool dry_r
             if (!alone) {
                 continue;
             }
-            collected.push_back({kind->path().filename().string(), entry.filename().string(), size_of(entry), used, false});
+            collected.push_back(
+                {kind->path().filename().string(), entry.filename().string(), size_of(entry), used, false});
             if (dry_run) {
                 continue;
             }

@@ -36,13 +36,13 @@ class cache {
 
     explicit cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-    /// The entry `kind`/`key`, made by `make` in a folder that exists and is empty when there is none yet. Both names are
-    /// plain path components.
+    /// The entry `kind`/`key`, made by `make` in a folder that exists and is empty when there is none yet. Both names
+    /// are plain path components.
     [[nodiscard]] result<cache_entry> get(const std::string& kind, const std::string& key,
                                           const std::function<result<void>(const std::filesystem::path&)>& make) const;
 
-    /// Removes, or with `dry_run` lists, entries that nobody uses and that nobody has used for `age`, and half-made ones
-    /// whose maker is gone.
+    /// Removes, or with `dry_run` lists, entries that nobody uses and that nobody has used for `age`, and half-made
+    /// ones whose maker is gone.
     [[nodiscard]] result<std::vector<cache_use>> collect(std::chrono::hours age, bool dry_run) const;
 
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }

@@ -123,7 +123,8 @@ result<environment_source> load_environment_source(const fs::path& folder) {
     environment_source source;
     source.folder = fs::canonical(folder, error);
     if (error || !fs::is_directory(source.folder, error)) {
-        return config_failure(fmt::format("{} is not a folder: an environment is a folder with a pyproject.toml", folder.string()));
+        return config_failure(
+            fmt::format("{} is not a folder: an environment is a folder with a pyproject.toml", folder.string()));
     }
     auto manifest = config::load_environment_manifest(source.folder);
     if (!manifest) {

@@ -18,12 +18,35 @@ namespace fs = std::filesystem;
 namespace {
 
 /// What programs under /usr look for in /etc. Only what everyone may read is taken; keys never are.
-constexpr const char* wanted[] = {"alternatives", "ca-certificates.conf", "debian_version", "fonts",     "inputrc",
-                                  "ld.so.cache",  "ld.so.conf",           "ld.so.conf.d",   "localtime", "locale.alias",
-                                  "locale.conf",  "magic",                "mime.types",     "os-release", "perl",
-                                  "pki",          "protocols",            "python3",        "python3.11", "python3.12",
-                                  "rpc",          "services",             "ssl",            "terminfo",  "timezone",
-                                  "java-17-openjdk", "java-21-openjdk",   "crypto-policies", "mke2fs.conf"};
+constexpr const char* wanted[] = {"alternatives",
+                                  "ca-certificates.conf",
+                                  "debian_version",
+                                  "fonts",
+                                  "inputrc",
+                                  "ld.so.cache",
+                                  "ld.so.conf",
+                                  "ld.so.conf.d",
+                                  "localtime",
+                                  "locale.alias",
+                                  "locale.conf",
+                                  "magic",
+                                  "mime.types",
+                                  "os-release",
+                                  "perl",
+                                  "pki",
+                                  "protocols",
+                                  "python3",
+                                  "python3.11",
+                                  "python3.12",
+                                  "rpc",
+                                  "services",
+                                  "ssl",
+                                  "terminfo",
+                                  "timezone",
+                                  "java-17-openjdk",
+                                  "java-21-openjdk",
+                                  "crypto-policies",
+                                  "mke2fs.conf"};
 
 constexpr const char* top_level[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 
@@ -77,10 +100,12 @@ result<void> make(const fs::path& root, const ownership& readable) {
         mode_t mode;
     };
     constexpr place places[] = {
-        {"etc", 0755},   {"usr", 0755},  {"proc", 0555},    {"sys", 0555},     {"dev", 0755},     {"run", 0755},
-        {"run/lock", 01777}, {"home", 0755}, {"root", 0700}, {"srv", 0755},    {"opt", 0755},     {"mnt", 0755},
-        {"media", 0755}, {"tmp", 01777}, {"var", 0755},     {"var/tmp", 01777}, {"var/lib", 0755}, {"var/cache", 0755},
-        {"var/log", 0755}, {"workdir", 0755}, {"out", 0700}, {"chalk", 0700}, {"root_data", 0700}, {"intermediate_data", 0700}};
+        {"etc", 0755},     {"usr", 0755},       {"proc", 0555},      {"sys", 0555},
+        {"dev", 0755},     {"run", 0755},       {"run/lock", 01777}, {"home", 0755},
+        {"root", 0700},    {"srv", 0755},       {"opt", 0755},       {"mnt", 0755},
+        {"media", 0755},   {"tmp", 01777},      {"var", 0755},       {"var/tmp", 01777},
+        {"var/lib", 0755}, {"var/cache", 0755}, {"var/log", 0755},   {"workdir", 0755},
+        {"out", 0700},     {"chalk", 0700},     {"root_data", 0700}, {"intermediate_data", 0700}};
     for (const place& one : places) {
         ownership as = readable;
         as.folder_mode = one.mode;
@@ -161,7 +186,8 @@ result<cache_entry> get_skeleton(const cache& where, std::uint32_t owner_base) {
         sources.add_tree_root(fs::path("/") / name);
     }
     const ownership readable{owner_base, owner_base, 0755, 0644, 0755};
-    return where.get("skeleton", sources.hex(), [&](const fs::path& folder) { return make(folder / "tree", readable); });
+    return where.get("skeleton", sources.hex(),
+                     [&](const fs::path& folder) { return make(folder / "tree", readable); });
 }
 
 } // namespace chalk::image

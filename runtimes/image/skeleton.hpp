@@ -1,6 +1,6 @@
-/// The part of a root file system that is made up for sandboxes that stand on the host's own /usr: an /etc with the three
-/// users a sandbox has, the host's configuration that programs under /usr need and that everyone may read, and empty
-/// places for everything else. Nothing of the host's /home, /root, /run, /tmp, /var.
+/// The part of a root file system that is made up for sandboxes that stand on the host's own /usr: an /etc with the
+/// three users a sandbox has, the host's configuration that programs under /usr need and that everyone may read, and
+/// empty places for everything else. Nothing of the host's /home, /root, /run, /tmp, /var.
 #pragma once
 
 #include "protocol/core/result.hpp"

@@ -31,8 +31,8 @@ bool give_to(int fd, const ownership& owner) {
 
 bool give_link_to(const fs::path& link, const ownership& owner) {
     struct stat now {};
-    return ::lstat(link.c_str(), &now) == 0 && ((now.st_uid == owner.uid && now.st_gid == owner.gid) ||
-                                                ::lchown(link.c_str(), owner.uid, owner.gid) == 0);
+    return ::lstat(link.c_str(), &now) == 0 &&
+           ((now.st_uid == owner.uid && now.st_gid == owner.gid) || ::lchown(link.c_str(), owner.uid, owner.gid) == 0);
 }
 
 bool copy_bytes(int from, int to) {
@@ -110,8 +110,8 @@ class copier {
             if (options_.skip_what_cannot_be_copied) {
                 return {};
             }
-            return config_failure(
-                fmt::format("{} is neither a file nor a folder nor a link; remove it from the environment", from.string()));
+            return config_failure(fmt::format(
+                "{} is neither a file nor a folder nor a link; remove it from the environment", from.string()));
         }
         if (options_.skip_what_cannot_be_copied && (found.st_mode & S_IROTH) == 0) {
             return {};

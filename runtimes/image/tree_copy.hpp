@@ -27,7 +27,8 @@ struct copy_options {
     bool skip_what_cannot_be_copied = false;
 };
 
-/// `to` is made; it must not exist. Links are copied as links, wherever they point. Times are kept. error_class::config.
+/// `to` is made; it must not exist. Links are copied as links, wherever they point. Times are kept.
+/// error_class::config.
 [[nodiscard]] result<void> copy_tree(const std::filesystem::path& from, const std::filesystem::path& to,
                                      const copy_options& options);
 
@@ -36,7 +37,6 @@ struct copy_options {
                                      const ownership& owner);
 
 [[nodiscard]] result<void> make_folder(const std::filesystem::path& path, const ownership& owner);
-[[nodiscard]] result<void> write_file(const std::filesystem::path& path, std::string_view text,
-                                      const ownership& owner);
+[[nodiscard]] result<void> write_file(const std::filesystem::path& path, std::string_view text, const ownership& owner);
 
 } // namespace chalk::image

@@ -190,7 +190,9 @@ std::vector<cgroup_candidates> find_hierarchies(std::string_view own_groups, std
         }
         const std::string& type = dash[1];
         const auto options = split(dash[3], ',');
-        const auto has = [&](const char* name) { return std::find(options.begin(), options.end(), name) != options.end(); };
+        const auto has = [&](const char* name) {
+            return std::find(options.begin(), options.end(), name) != options.end();
+        };
         cgroup_candidates one;
         one.v2 = type == "cgroup2";
         one.memory = type == "cgroup" && has("memory");
@@ -255,7 +257,8 @@ result<void> sandbox_cgroup::remove() {
 cgroups::cgroups(std::string owner) : owner_(std::move(owner)) {
     bool memory = false;
     bool pids = false;
-    for (const cgroup_candidates& which : find_hierarchies(read_all("/proc/self/cgroup"), read_all("/proc/self/mountinfo"))) {
+    for (const cgroup_candidates& which :
+         find_hierarchies(read_all("/proc/self/cgroup"), read_all("/proc/self/mountinfo"))) {
         cgroup_candidates wanted = which;
         if (which.v2 && !which.bases.empty()) {
             const std::string controllers = read_all(which.bases.back() / "cgroup.controllers");
@@ -386,7 +389,8 @@ std::string cgroups::note() const {
             }
         }
     }
-    return parts.empty() ? std::string("no cgroups") : fmt::format("cgroup v{} ({})", hierarchies_.front().v2 ? 2 : 1, parts);
+    return parts.empty() ? std::string("no cgroups")
+                         : fmt::format("cgroup v{} ({})", hierarchies_.front().v2 ? 2 : 1, parts);
 }
 
 std::vector<std::string> cgroups::owner_folders() const {

@@ -1,4 +1,5 @@
-/// The control groups of sandboxes: made by the host, with limits one level above anything that is handed into a sandbox.
+/// The control groups of sandboxes: made by the host, with limits one level above anything that is handed into a
+/// sandbox.
 ///
 ///   <base>/chalk/<owner>/<run>           limits of the sandbox; version 2: no process
 ///   <base>/chalk/<owner>/<run>/harness   version 2 only: the harness (version 1: it is in <run> itself)
@@ -29,8 +30,8 @@ struct cgroup_hierarchy {
     std::filesystem::path base;
 };
 
-/// What this machine offers, from the texts of /proc/self/cgroup and /proc/self/mountinfo. Whether it can be written to is
-/// not asked. `base` is our own group's folder; the fallback, the hierarchy's root, comes second where it differs.
+/// What this machine offers, from the texts of /proc/self/cgroup and /proc/self/mountinfo. Whether it can be written to
+/// is not asked. `base` is our own group's folder; the fallback, the hierarchy's root, comes second where it differs.
 struct cgroup_candidates {
     bool v2 = false;
     bool memory = false;
@@ -46,7 +47,7 @@ class sandbox_cgroup {
     [[nodiscard]] const std::vector<unique_fd>& student_procs() const noexcept { return student_procs_; }
     [[nodiscard]] const unique_fd& calls_folder() const noexcept { return calls_folder_; }
     [[nodiscard]] const std::vector<unique_fd>& join() const noexcept { return join_; } ///< write "0" to each
-    [[nodiscard]] const unique_fd& into() const noexcept { return into_; }             ///< version 2: clone into it
+    [[nodiscard]] const unique_fd& into() const noexcept { return into_; }              ///< version 2: clone into it
     [[nodiscard]] bool v2() const noexcept { return v2_; }
 
     /// Asks whether the kernel killed something in it because a memory limit was reached. Valid until remove().
@@ -72,8 +73,8 @@ class cgroups {
     /// Looks at the machine. Makes nothing yet.
     explicit cgroups(std::string owner);
 
-    /// Makes a sandbox's groups. nullopt: this machine lets us have none (see note()). `delegate_to` is the host's uid of
-    /// the sandbox's root. Thread-safe.
+    /// Makes a sandbox's groups. nullopt: this machine lets us have none (see note()). `delegate_to` is the host's uid
+    /// of the sandbox's root. Thread-safe.
     [[nodiscard]] result<std::optional<sandbox_cgroup>> make(const run_id& id, const sandbox_limits& limits,
                                                              uid_t delegate_to) const;
 

@@ -45,7 +45,7 @@ std::string user_name(uid_t uid) {
     passwd* found = nullptr;
     char buffer[4096];
     return ::getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr ? entry.pw_name
-                                                                                            : std::to_string(uid);
+                                                                                             : std::to_string(uid);
 }
 
 } // namespace
@@ -83,9 +83,10 @@ result<id_range> choose_range() {
     if (!groups) {
         return groups.error();
     }
-    return sandbox_failure(fmt::format("/etc/subuid and /etc/subgid give {} different ranges ({} and {}); make them the "
-                                       "same",
-                                       name, users->first, groups->first));
+    return sandbox_failure(
+        fmt::format("/etc/subuid and /etc/subgid give {} different ranges ({} and {}); make them the "
+                    "same",
+                    name, users->first, groups->first));
 }
 
 } // namespace chalk::namespaces

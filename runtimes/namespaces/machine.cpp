@@ -58,15 +58,18 @@ probe_report look_at_machine() {
     }
     for (const char* program : {"newuidmap", "newgidmap"}) {
         if (!find_program(program)) {
-            report.missing.push_back({program, "install it: apt-get install uidmap (Debian, Ubuntu), dnf install shadow-utils"});
+            report.missing.push_back(
+                {program, "install it: apt-get install uidmap (Debian, Ubuntu), dnf install shadow-utils"});
         }
     }
     if (read_setting("/proc/sys/kernel/unprivileged_userns_clone").value_or(1) == 0) {
-        report.missing.push_back({"user namespaces without root", "as root: sysctl -w kernel.unprivileged_userns_clone=1"});
+        report.missing.push_back(
+            {"user namespaces without root", "as root: sysctl -w kernel.unprivileged_userns_clone=1"});
     }
     if (read_setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").value_or(0) != 0) {
-        report.missing.push_back({"user namespaces without root (AppArmor denies them)",
-                                  "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run chalk as root"});
+        report.missing.push_back(
+            {"user namespaces without root (AppArmor denies them)",
+             "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run chalk as root"});
     }
     if (const auto ids = choose_range(); !ids) {
         report.missing.push_back({"a range of user ids", ids.error().message});
@@ -78,10 +81,14 @@ std::optional<failure> try_sandbox(nest_client& nest, const std::optional<tree>&
     using kind = step::kind;
     sandbox_orders orders;
     orders.hostname = "trial";
-    orders.steps = {{kind::scratch, "", "size=64k,mode=0755", 0, 0}, {kind::directory, "u", "", 0755, 0},
-                    {kind::directory, "w", "", 0755, 0},             {kind::directory, "l", "", 0755, 0},
-                    {kind::directory, "l/proc", "", 0755, 0},        {kind::directory, "l/dev", "", 0755, 0},
-                    {kind::directory, "l/also", "", 0755, 0},        {kind::directory, "r", "", 0755, 0},
+    orders.steps = {{kind::scratch, "", "size=64k,mode=0755", 0, 0},
+                    {kind::directory, "u", "", 0755, 0},
+                    {kind::directory, "w", "", 0755, 0},
+                    {kind::directory, "l", "", 0755, 0},
+                    {kind::directory, "l/proc", "", 0755, 0},
+                    {kind::directory, "l/dev", "", 0755, 0},
+                    {kind::directory, "l/also", "", 0755, 0},
+                    {kind::directory, "r", "", 0755, 0},
                     {kind::overlay, "r", "lowerdir=l,upperdir=u,workdir=w,userxattr,volatile", 0, 0},
                     {kind::proc, "r/proc", "hidepid=2,gid=0", 0, 0},
                     {kind::devpts, "r/dev", "newinstance,ptmxmode=0666,mode=0620,gid=5", 0, 0}};

@@ -34,7 +34,9 @@ namespace {
 
 using shared_entry = std::shared_ptr<const image::cache_entry>;
 
-shared_entry share(image::cache_entry entry) { return std::make_shared<const image::cache_entry>(std::move(entry)); }
+shared_entry share(image::cache_entry entry) {
+    return std::make_shared<const image::cache_entry>(std::move(entry));
+}
 
 /// What all sandboxes of this process stand on; made with the first.
 struct foundation {
@@ -80,7 +82,8 @@ class namespaces_runtime final : public runtime {
 };
 
 result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const foundation& base) const {
-    auto program = options_.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options_.nest_program);
+    auto program =
+        options_.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options_.nest_program);
     if (!program) {
         return program.error();
     }
@@ -121,7 +124,8 @@ result<foundation> namespaces_runtime::lay_foundation() const {
     base.nest = std::move(*nest);
     std::error_code error;
     fs::create_directories(cache_.folder(), error);
-    base.idmapped = base.privileged && !try_sandbox(*base.nest, tree{cache_.folder().string(), tree::read_only | tree::idmap});
+    base.idmapped =
+        base.privileged && !try_sandbox(*base.nest, tree{cache_.folder().string(), tree::read_only | tree::idmap});
     const std::uint32_t owner_base = base.idmapped ? 0 : base.ids.first;
     auto skeleton = image::get_skeleton(cache_, owner_base);
     if (!skeleton) {
@@ -152,7 +156,8 @@ result<const foundation*> namespaces_runtime::get_foundation() {
     return &*foundation_;
 }
 
-result<shared_entry> namespaces_runtime::get_environment(const foundation& base, const environment_source& environment) {
+result<shared_entry> namespaces_runtime::get_environment(const foundation& base,
+                                                         const environment_source& environment) {
     const std::lock_guard lock(preparing_);
     shared_entry& known = environments_[environment.digest];
     if (!known) {
@@ -176,8 +181,9 @@ result<void> namespaces_runtime::prepare(const sandbox_request& request) {
 }
 
 std::string namespaces_runtime::confinement_note(const foundation& base) const {
-    return fmt::format("namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, disk by tmpfs",
-                       base.privileged ? "started by root" : "started without root", cgroups_.note());
+    return fmt::format(
+        "namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, disk by tmpfs",
+        base.privileged ? "started by root" : "started without root", cgroups_.note());
 }
 
 result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request& request) {
@@ -303,7 +309,8 @@ probe_report namespaces_runtime::probe() {
     report.notes.emplace_back("shares the host's kernel");
     report.notes.push_back(cgroups_.note());
     if (!cgroups_.available()) {
-        report.notes.emplace_back("without cgroups the kernel limits neither memory nor, beyond RLIMIT_NPROC, processes");
+        report.notes.emplace_back(
+            "without cgroups the kernel limits neither memory nor, beyond RLIMIT_NPROC, processes");
     }
     if (!report.usable()) {
         return report;

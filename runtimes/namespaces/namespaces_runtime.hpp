@@ -1,5 +1,5 @@
-/// The embedded runtime: sandboxes of Linux namespaces on the host's own kernel, made by chalk-nest. Needs no engine, no
-/// image and, where newuidmap is installed, no root.
+/// The embedded runtime: sandboxes of Linux namespaces on the host's own kernel, made by chalk-nest. Needs no engine,
+/// no image and, where newuidmap is installed, no root.
 ///
 /// Owner: the node actor. Destroying it ends every sandbox that is left.
 #pragma once
@@ -18,9 +18,9 @@
 namespace chalk {
 
 struct namespaces_options {
-    std::filesystem::path cache_folder; ///< empty: image::cache::default_folder()
-    std::filesystem::path state_folder; ///< empty: /run/chalk for root, else $XDG_RUNTIME_DIR/chalk
-    std::filesystem::path nest_program; ///< empty: chalk-nest beside the running executable
+    std::filesystem::path cache_folder;        ///< empty: image::cache::default_folder()
+    std::filesystem::path state_folder;        ///< empty: /run/chalk for root, else $XDG_RUNTIME_DIR/chalk
+    std::filesystem::path nest_program;        ///< empty: chalk-nest beside the running executable
     std::optional<bundle::parts> bundle_parts; ///< nullopt: of the running executable
     /// What runs as the harness, and its environment.
     std::vector<std::string> harness = {"/chalk/chalk", "run", "--no-containerized", "--channel-fd", "3"};

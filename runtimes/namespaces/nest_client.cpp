@@ -56,7 +56,8 @@ result<void> send_packet(int socket, const std::string& bytes, const std::vector
         sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent != static_cast<ssize_t>(bytes.size())) {
-        return sandbox_failure(fmt::format("the helper that makes sandboxes (chalk-nest) is gone: {}", std::strerror(errno)));
+        return sandbox_failure(
+            fmt::format("the helper that makes sandboxes (chalk-nest) is gone: {}", std::strerror(errno)));
     }
     return {};
 }
@@ -68,7 +69,8 @@ received_report receive_report(int socket, std::optional<std::chrono::millisecon
         pollfd wait{socket, POLLIN, 0};
         const auto end = std::chrono::steady_clock::now() + *deadline;
         for (;;) {
-            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+            const auto left =
+                std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
             const int ready = left.count() > 0 ? ::poll(&wait, 1, static_cast<int>(left.count())) : 0;
             if (ready == 0) {
                 return {std::nullopt, true};
@@ -138,7 +140,8 @@ nest_client::~nest_client() {
     }
 }
 
-result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& orders, const std::vector<int>& descriptors) {
+result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& orders,
+                                                       const std::vector<int>& descriptors) {
     auto pair = make_pair();
     if (!pair) {
         return pair.error();
@@ -162,7 +165,8 @@ result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& ord
         return started{std::move(pair->ours), init};
     }
     if (answer.report) {
-        return sandbox_failure(answer.report->text.empty() ? "the sandbox ended while it was made" : answer.report->text);
+        return sandbox_failure(answer.report->text.empty() ? "the sandbox ended while it was made"
+                                                           : answer.report->text);
     }
     return sandbox_failure(answer.empty ? "the sandbox does not stand after 30 s"
                                         : "the helper that makes sandboxes (chalk-nest) died");

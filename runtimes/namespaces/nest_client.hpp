@@ -34,8 +34,9 @@ class nest_client {
     nest_client& operator=(const nest_client&) = delete;
     ~nest_client();
 
-    /// Makes a sandbox and waits until its file system stands. `descriptors` as sandbox_orders says, without the socket.
-    /// The answer is our end of the sandbox's socket: closing or shutting it down ends the sandbox. Thread-safe.
+    /// Makes a sandbox and waits until its file system stands. `descriptors` as sandbox_orders says, without the
+    /// socket. The answer is our end of the sandbox's socket: closing or shutting it down ends the sandbox.
+    /// Thread-safe.
     struct started {
         unique_fd socket;
         pid_t init = -1; ///< its first process, as the host sees it

@@ -9,7 +9,7 @@ namespace {
 /// Puts fields one after the other; integers in this machine's order, since both ends are on it.
 class writer {
   public:
-    template <class Integer>
+    template<class Integer>
     void put_number(Integer value) {
         char raw[sizeof value];
         std::memcpy(raw, &value, sizeof value);
@@ -34,7 +34,7 @@ class writer {
         put(what.number);
         put(what.owner);
     }
-    template <class T>
+    template<class T>
     void put(const std::vector<T>& list) {
         put_number(static_cast<std::uint32_t>(list.size()));
         for (const T& element : list) {
@@ -52,7 +52,7 @@ class reader {
   public:
     explicit reader(std::string_view packet) : rest_(packet) {}
 
-    template <class Integer>
+    template<class Integer>
     void get_number(Integer& value) {
         if (rest_.size() < sizeof value) {
             fail();
@@ -95,7 +95,7 @@ class reader {
         get(what.number);
         get(what.owner);
     }
-    template <class T>
+    template<class T>
     void get(std::vector<T>& list) {
         std::uint32_t count = 0;
         get_number(count);
@@ -114,7 +114,7 @@ class reader {
     bool ok_ = true;
 };
 
-template <class Coder, class Orders>
+template<class Coder, class Orders>
 void nest_fields(Coder&& code, Orders& orders) {
     code(orders.folder);
     code(orders.first_id);
@@ -125,7 +125,7 @@ void nest_fields(Coder&& code, Orders& orders) {
     code(orders.remove_at_end);
 }
 
-template <class Coder, class Orders>
+template<class Coder, class Orders>
 void sandbox_fields(Coder&& code, Orders& orders) {
     code(orders.hostname);
     code(orders.trees);

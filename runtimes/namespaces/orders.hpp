@@ -3,13 +3,13 @@
 /// versions. Shared by both, so free of exceptions and of every library but the standard one.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace chalk::namespaces {
 
@@ -21,9 +21,9 @@ struct tree {
         nosuid = 4,
         noexec = 8,
         recursive = 16,
-        idmap = 32,          ///< owners on disk 0..n appear as owners 0..n inside
-        idmap_if_able = 64,  ///< as idmap; where the file system refuses, owners are shown as nobody
-        devices = 128,       ///< the helper's own /dev; `source` is ignored
+        idmap = 32,         ///< owners on disk 0..n appear as owners 0..n inside
+        idmap_if_able = 64, ///< as idmap; where the file system refuses, owners are shown as nobody
+        devices = 128,      ///< the helper's own /dev; `source` is ignored
     };
     std::string source;
     std::uint32_t flags = 0;
@@ -34,20 +34,20 @@ struct tree {
 /// is a tmpfs of its own once the first step is done.
 struct step {
     enum class kind : std::uint32_t {
-        scratch,    ///< mount a tmpfs (`options`) out of the way and work from there
-        tmpfs,      ///< at `path`, with `options`
-        directory,  ///< make `path` with mode `number`, owner `owner`
-        file,       ///< make `path` with mode `number` and contents `options`
-        symlink,    ///< make `path`, pointing at `options`
-        overlay,    ///< at `path`, with `options`
-        attach,     ///< tree number `number` at `path`
-        bind,       ///< what is at `options` also at `path`
-        bind_host,  ///< as bind, from a path of the host
-        devpts,     ///< at `path`
-        proc,       ///< at `path`
-        mask,       ///< cover what is at `path` below the root `options`, if it is there, with an empty read-only thing
-        read_only,  ///< remount `path` read-only
-        enter,      ///< make `path` the root and forget the old one
+        scratch,   ///< mount a tmpfs (`options`) out of the way and work from there
+        tmpfs,     ///< at `path`, with `options`
+        directory, ///< make `path` with mode `number`, owner `owner`
+        file,      ///< make `path` with mode `number` and contents `options`
+        symlink,   ///< make `path`, pointing at `options`
+        overlay,   ///< at `path`, with `options`
+        attach,    ///< tree number `number` at `path`
+        bind,      ///< what is at `options` also at `path`
+        bind_host, ///< as bind, from a path of the host
+        devpts,    ///< at `path`
+        proc,      ///< at `path`
+        mask,      ///< cover what is at `path` below the root `options`, if it is there, with an empty read-only thing
+        read_only, ///< remount `path` read-only
+        enter,     ///< make `path` the root and forget the old one
     };
     kind what = kind::directory;
     std::string path;
@@ -59,17 +59,18 @@ struct step {
 
 /// First message on the owner's socket. Descriptor: the seccomp program (a memfd).
 struct nest_orders {
-    std::string folder;             ///< the owner's folder; as root, the devices that sandboxes share are mounted there
-    std::uint32_t first_id = 0;     ///< of the host, shown as 0 inside
+    std::string folder;         ///< the owner's folder; as root, the devices that sandboxes share are mounted there
+    std::uint32_t first_id = 0; ///< of the host, shown as 0 inside
     std::uint32_t id_count = 0;
-    bool privileged = true;         ///< false: ids are mapped by newuidmap and newgidmap
+    bool privileged = true; ///< false: ids are mapped by newuidmap and newgidmap
     std::string newuidmap;
     std::string newgidmap;
-    std::vector<std::string> remove_at_end; ///< folders (cgroups too) that go, with the folders in them, when the owner does
+    std::vector<std::string>
+        remove_at_end; ///< folders (cgroups too) that go, with the folders in them, when the owner does
 };
 
-/// A sandbox. Descriptors, in this order: the sandbox's socket, `inherited` for the harness (2, 3, then 4 ...), `joined`
-/// cgroup membership files, and, with `into_cgroup`, a cgroup v2 folder.
+/// A sandbox. Descriptors, in this order: the sandbox's socket, `inherited` for the harness (2, 3, then 4 ...),
+/// `joined` cgroup membership files, and, with `into_cgroup`, a cgroup v2 folder.
 struct sandbox_orders {
     std::string hostname;
     std::vector<tree> trees;

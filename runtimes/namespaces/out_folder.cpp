@@ -68,8 +68,8 @@ result<void> out_folder::give_back() {
     if (folder_.empty()) {
         return {};
     }
-    const result<void> given = lent_owner_ && change_ ? change_(folder_, false)
-                                                      : give_all(folder_, before_.st_uid, before_.st_gid);
+    const result<void> given =
+        lent_owner_ && change_ ? change_(folder_, false) : give_all(folder_, before_.st_uid, before_.st_gid);
     if (!given) {
         return given;
     }

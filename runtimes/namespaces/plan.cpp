@@ -43,7 +43,8 @@ class planner {
     }
 
   private:
-    /// Scratch folders, by name: s the student's tmpfs, u and w upper and work folders, l* lower ones, r the root to be.
+    /// Scratch folders, by name: s the student's tmpfs, u and w upper and work folders, l* lower ones, r the root to
+    /// be.
     void scratch() {
         const sandbox_limits& limits = request_.limits;
         add(kind::scratch, "", tmpfs_options(limits.disk - limits.student_disk, 0755));
@@ -78,7 +79,8 @@ class planner {
         if (request_.from.base_is_whole) {
             return;
         }
-        const std::uint32_t flags = tree::read_only | tree::nodev | tree::nosuid | tree::recursive | tree::idmap_if_able;
+        const std::uint32_t flags =
+            tree::read_only | tree::nodev | tree::nosuid | tree::recursive | tree::idmap_if_able;
         show_folder("/usr", "r/usr", flags);
         for (const std::string& name : request_.from.system_folders) {
             show_folder("/" + name, "r/" + name, flags);
@@ -146,6 +148,8 @@ class planner {
 
 } // namespace
 
-plan make_plan(const plan_request& request) { return planner(request).make(); }
+plan make_plan(const plan_request& request) {
+    return planner(request).make();
+}
 
 } // namespace chalk::namespaces

@@ -1,5 +1,5 @@
-/// Decides how a sandbox's file system is put together: from what a run asks for and what was staged to the list of steps
-/// that chalk-nest performs. Pure: touches nothing.
+/// Decides how a sandbox's file system is put together: from what a run asks for and what was staged to the list of
+/// steps that chalk-nest performs. Pure: touches nothing.
 #pragma once
 
 #include "runtimes/namespaces/orders.hpp"
@@ -37,8 +37,8 @@ struct plan {
     std::vector<step> steps;
 };
 
-/// The file systems' sizes follow `limits`: one tmpfs of student_disk holds /workdir, /tmp, /var/tmp and /dev/shm, another
-/// of the rest holds everything else that is written.
+/// The file systems' sizes follow `limits`: one tmpfs of student_disk holds /workdir, /tmp, /var/tmp and /dev/shm,
+/// another of the rest holds everything else that is written.
 [[nodiscard]] plan make_plan(const plan_request& request);
 
 } // namespace chalk::namespaces

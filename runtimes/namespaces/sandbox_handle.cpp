@@ -119,8 +119,7 @@ class handle final : public sandbox {
         // A descriptor of its own for asio, so that neither side closes it under the other.
         auto memory = parts_.cgroup ? parts_.cgroup->memory_probe() : std::function<bool()>([] { return false; });
         auto watch = std::make_shared<end_watch>(
-            io, end_,
-            [tail = tail_, memory = std::move(memory), done = std::move(done)](sandbox_exit end) {
+            io, end_, [tail = tail_, memory = std::move(memory), done = std::move(done)](sandbox_exit end) {
                 end.memory_exhausted = memory();
                 if (end.last_words.empty()) {
                     end.last_words = tail->finish();

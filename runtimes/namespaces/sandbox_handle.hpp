@@ -15,7 +15,7 @@ namespace chalk::namespaces {
 
 /// What a sandbox was made with and gives back when it is removed.
 struct sandbox_parts {
-    unique_fd socket;       ///< towards its first process and chalk-nest; closing it ends the sandbox
+    unique_fd socket; ///< towards its first process and chalk-nest; closing it ends the sandbox
     pid_t init = -1;
     unique_fd host_channel; ///< our end
     unique_fd stderr_pipe;  ///< our end

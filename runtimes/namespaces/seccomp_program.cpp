@@ -18,20 +18,20 @@ namespace {
 
 constexpr const char* denied[] = {
     // out of the namespaces, or new ones
-    "mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "move_mount", "open_tree", "open_tree_attr", "fsopen",
-    "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "name_to_handle_at",
+    "mount", "umount2", "pivot_root", "chroot", "setns", "unshare", "move_mount", "open_tree", "open_tree_attr",
+    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "name_to_handle_at",
     // into other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
     // the host's kernel
-    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key",
-    "request_key", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
-    "swapoff", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "acct", "quotactl", "quotactl_fd",
-    "syslog", "lookup_dcookie", "nfsservctl", "vhangup", "iopl", "ioperm", "fanotify_init"};
+    "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl",
+    "add_key", "request_key", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+    "swapon", "swapoff", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "acct", "quotactl",
+    "quotactl_fd", "syslog", "lookup_dcookie", "nfsservctl", "vhangup", "iopl", "ioperm", "fanotify_init"};
 
 /// Families that a network namespace does not separate, or that are of no use but to an attacker.
 constexpr int denied_families[] = {AF_VSOCK, AF_ALG, AF_RDS, AF_TIPC, AF_CAN, AF_BLUETOOTH, AF_NFC, AF_KCM, AF_XDP};
 
-constexpr unsigned long new_namespaces[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID, CLONE_NEWNET,
+constexpr unsigned long new_namespaces[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
                                             CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
 
 using filter = std::unique_ptr<void, decltype(&seccomp_release)>;
@@ -84,8 +84,8 @@ result<unique_fd> make_seccomp_program() {
     if (!made) {
         return sandbox_failure("libseccomp gives no filter");
     }
-    // Programs of a foreign architecture (32 bit) get "no such system call" instead of a silent kill. The tree keeps the
-    // filter's cost on hot calls low; old versions of libseccomp do not have it.
+    // Programs of a foreign architecture (32 bit) get "no such system call" instead of a silent kill. The tree keeps
+    // the filter's cost on hot calls low; old versions of libseccomp do not have it.
     (void)::seccomp_attr_set(made.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
     (void)::seccomp_attr_set(made.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (const int rc = add_rules(made.get()); rc < 0) {

@@ -20,8 +20,8 @@ class stderr_tail : public std::enable_shared_from_this<stderr_tail> {
     /// Reads on `io`'s thread from now on, until the pipe's other end is closed everywhere.
     [[nodiscard]] static std::shared_ptr<stderr_tail> start(boost::asio::io_context& io, unique_fd pipe);
 
-    /// On `io`'s thread, when the writers are gone: reads what is still in the pipe. At most `kept` bytes, invalid UTF-8
-    /// replaced.
+    /// On `io`'s thread, when the writers are gone: reads what is still in the pipe. At most `kept` bytes, invalid
+    /// UTF-8 replaced.
     [[nodiscard]] std::string finish();
 
     explicit stderr_tail(boost::asio::io_context& io) : pipe_(io) {}

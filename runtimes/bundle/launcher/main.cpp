@@ -3,19 +3,21 @@
 /// elsewhere is taken out of the environment first: the harness is root.
 #include "runtimes/bundle/layout.hpp"
 
-#include <fcntl.h>
-#include <sys/auxv.h>
-#include <unistd.h>
-
 #include <climits>
 #include <cstring>
 #include <initializer_list>
+
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 namespace {
 
 constexpr int cannot_start = 127;
 
-bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+bool starts_with(const char* text, const char* prefix) {
+    return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
 
 /// LD_PRELOAD and its kind, character set modules, allocator tuning.
 bool misleads(const char* variable) {
@@ -81,7 +83,8 @@ int main(int argc, char** argv, char** environment) {
     static char path[] = "--library-path";
     static char name[] = "--argv0";
     int count = 0;
-    for (char* one : {loader_path, no_cache, path, libraries_path, name, argc > 0 ? argv[0] : program_path, program_path}) {
+    for (char* one :
+         {loader_path, no_cache, path, libraries_path, name, argc > 0 ? argv[0] : program_path, program_path}) {
         arguments[count++] = one;
     }
     for (int i = 1; i < argc; ++i) {

@@ -5,6 +5,11 @@
 #include "runtimes/namespaces/nest/trees.hpp"
 #include "runtimes/namespaces/nest/workshop.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
@@ -16,11 +21,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 
 namespace chalk::nest {
 
@@ -60,7 +60,8 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
     const int seccomp = up(what.seccomp);
     program = up(what.program);
     const int null = up(nothing.get());
-    if (owner < 0 || seccomp < 0 || program < 0 || null < 0 || std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
+    if (owner < 0 || seccomp < 0 || program < 0 || null < 0 ||
+        std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
         return false;
     }
     bool fine = ::dup2(null, 0) == 0 && ::dup2(moved.empty() ? null : moved.front(), 1) == 1;

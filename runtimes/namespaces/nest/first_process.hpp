@@ -12,10 +12,10 @@ namespace chalk::nest {
 struct first_process {
     const namespaces::nest_orders& owner;
     const namespaces::sandbox_orders& orders;
-    int socket;    ///< the sandbox's, our end
-    int seccomp;   ///< the seccomp program
-    int program;   ///< this executable, to become init from
-    int go;        ///< readable once the user ids are mapped
+    int socket;  ///< the sandbox's, our end
+    int seccomp; ///< the seccomp program
+    int program; ///< this executable, to become init from
+    int go;      ///< readable once the user ids are mapped
     std::vector<int> inherited;
     std::vector<int> joined;
     std::vector<unique_fd> trees;

@@ -2,13 +2,13 @@
 
 #include "runtimes/namespaces/nest/packets.hpp"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace chalk::nest {
 

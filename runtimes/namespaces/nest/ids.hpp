@@ -9,11 +9,12 @@
 
 namespace chalk::nest {
 
-/// Gives the new user namespace of `pid` its ids, by ourselves (root) or through newuidmap and newgidmap. nullopt: done.
+/// Gives the new user namespace of `pid` its ids, by ourselves (root) or through newuidmap and newgidmap. nullopt:
+/// done.
 [[nodiscard]] std::optional<std::string> map_ids(pid_t pid, const namespaces::nest_orders& orders);
 
-/// A user namespace with the same ids that no process lives in: what idmapped mounts refer to. One serves all sandboxes.
-/// Empty, with errno: this machine does not let us.
+/// A user namespace with the same ids that no process lives in: what idmapped mounts refer to. One serves all
+/// sandboxes. Empty, with errno: this machine does not let us.
 [[nodiscard]] unique_fd make_idmap_namespace(const namespaces::nest_orders& orders);
 
 } // namespace chalk::nest

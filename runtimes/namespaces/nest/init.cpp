@@ -4,6 +4,9 @@
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
+#include <cerrno>
+#include <csignal>
+
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,9 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
 
 namespace chalk::nest {
 

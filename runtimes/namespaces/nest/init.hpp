@@ -8,8 +8,8 @@ namespace chalk::nest {
 inline constexpr int init_owner_fd = 60;   ///< the sandbox's socket: our end
 inline constexpr int init_seccomp_fd = 61; ///< the seccomp program
 
-/// `arguments` is the harness's argv. Runs until the harness ends or the owner is gone; the return value is the exit code
-/// of the process.
+/// `arguments` is the harness's argv. Runs until the harness ends or the owner is gone; the return value is the exit
+/// code of the process.
 int run_init(char** arguments, char** environment);
 
 } // namespace chalk::nest

@@ -5,6 +5,11 @@
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/trees.hpp"
 
+#include <cerrno>
+#include <list>
+#include <optional>
+#include <string_view>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -16,11 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <list>
-#include <optional>
-#include <string_view>
 
 namespace chalk::nest {
 
@@ -170,7 +170,8 @@ void helper::accept(packet received) {
 /// Its first process ended, or its owner wants it gone.
 void helper::look_after(nested_sandbox& one) {
     siginfo_t info{};
-    const int rc = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(one.pidfd.get()), &info, WEXITED | WNOHANG);
+    const int rc =
+        ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(one.pidfd.get()), &info, WEXITED | WNOHANG);
     if (rc == 0 && info.si_pid == 0) {
         ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, one.socket.get(), nullptr);
         ::kill(one.pid, SIGKILL);
@@ -219,8 +220,8 @@ int helper::run(int owner) {
         return 1;
     }
     const auto failed = prepare(std::move(*first));
-    send(owner, namespaces::encode(sandbox_report{failed ? sandbox_report::kind::failed : sandbox_report::kind::ready, 0,
-                                                  ::getpid(), failed.value_or("")}));
+    send(owner, namespaces::encode(sandbox_report{failed ? sandbox_report::kind::failed : sandbox_report::kind::ready,
+                                                  0, ::getpid(), failed.value_or("")}));
     if (failed || !events_ || !watch(owner, nullptr)) {
         end_all();
         return 1;

@@ -2,10 +2,10 @@
 
 #include "runtimes/namespaces/orders.hpp"
 
-#include <sys/socket.h>
-
 #include <cerrno>
 #include <cstring>
+
+#include <sys/socket.h>
 
 namespace chalk::nest {
 

@@ -15,7 +15,8 @@ struct packet {
     std::vector<unique_fd> descriptors;
 };
 
-/// Blocks for one packet. nullopt: the other side is gone, or sent what cannot be ours (cut short, too many descriptors).
+/// Blocks for one packet. nullopt: the other side is gone, or sent what cannot be ours (cut short, too many
+/// descriptors).
 [[nodiscard]] std::optional<packet> receive(int socket);
 
 /// False: the other side is gone. Never blocks for long: our reports are few and small.

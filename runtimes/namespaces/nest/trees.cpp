@@ -2,13 +2,13 @@
 
 #include "runtimes/namespaces/nest/packets.hpp"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace chalk::nest {
 
@@ -16,14 +16,15 @@ using namespaces::tree;
 
 namespace {
 
-bool has(const tree& what, tree::flag flag) { return (what.flags & flag) != 0; }
+bool has(const tree& what, tree::flag flag) {
+    return (what.flags & flag) != 0;
+}
 
 mount_attr attributes(const tree& what) {
     mount_attr attr{};
-    attr.attr_set = (has(what, tree::read_only) ? MOUNT_ATTR_RDONLY : 0U) |
-                    (has(what, tree::nodev) ? MOUNT_ATTR_NODEV : 0U) |
-                    (has(what, tree::nosuid) ? MOUNT_ATTR_NOSUID : 0U) |
-                    (has(what, tree::noexec) ? MOUNT_ATTR_NOEXEC : 0U);
+    attr.attr_set =
+        (has(what, tree::read_only) ? MOUNT_ATTR_RDONLY : 0U) | (has(what, tree::nodev) ? MOUNT_ATTR_NODEV : 0U) |
+        (has(what, tree::nosuid) ? MOUNT_ATTR_NOSUID : 0U) | (has(what, tree::noexec) ? MOUNT_ATTR_NOEXEC : 0U);
     return attr;
 }
 
@@ -37,8 +38,7 @@ std::optional<std::string> detach(const tree& what, int idmap_space, unique_fd& 
     if (!out) {
         return because("take " + what.source, errno);
     }
-    const unsigned how =
-        static_cast<unsigned>(AT_EMPTY_PATH) | (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
+    const unsigned how = static_cast<unsigned>(AT_EMPTY_PATH) | (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
     mount_attr attr = attributes(what);
     const bool insists = has(what, tree::idmap);
     if (insists || (has(what, tree::idmap_if_able) && idmap_space >= 0)) {

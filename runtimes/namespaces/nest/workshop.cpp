@@ -2,14 +2,14 @@
 
 #include "runtimes/namespaces/nest/packets.hpp"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace chalk::nest {
 
@@ -117,12 +117,16 @@ std::optional<std::string> build(const namespaces::sandbox_orders& orders, std::
             return check(::mount("chalk", scratch_place, "tmpfs", plain, what.options.c_str()) == 0 &&
                              ::chdir(scratch_place) == 0,
                          "mount a scratch file system at", scratch_place);
-        case step::kind::tmpfs: return mount_at("tmpfs", what, plain);
-        case step::kind::directory: return make_folder(what);
-        case step::kind::file: return make_file(what);
+        case step::kind::tmpfs:
+            return mount_at("tmpfs", what, plain);
+        case step::kind::directory:
+            return make_folder(what);
+        case step::kind::file:
+            return make_file(what);
         case step::kind::symlink:
             return check(::symlink(what.options.c_str(), what.path.c_str()) == 0, "link", what.path);
-        case step::kind::overlay: return mount_at("overlay", what, plain);
+        case step::kind::overlay:
+            return mount_at("overlay", what, plain);
         case step::kind::attach: {
             if (what.number >= trees.size()) {
                 return "attach " + what.path + ": no such tree";
@@ -133,11 +137,16 @@ std::optional<std::string> build(const namespaces::sandbox_orders& orders, std::
         case step::kind::bind_host:
             return check(::mount(what.options.c_str(), what.path.c_str(), nullptr, MS_BIND, nullptr) == 0,
                          "show " + what.options + " at", what.path);
-        case step::kind::devpts: return mount_at("devpts", what, MS_NOSUID | MS_NOEXEC);
-        case step::kind::proc: return mount_at("proc", what, plain | MS_NOEXEC);
-        case step::kind::mask: return cover(what);
-        case step::kind::read_only: return restrict(what.path);
-        case step::kind::enter: return enter(what.path);
+        case step::kind::devpts:
+            return mount_at("devpts", what, MS_NOSUID | MS_NOEXEC);
+        case step::kind::proc:
+            return mount_at("proc", what, plain | MS_NOEXEC);
+        case step::kind::mask:
+            return cover(what);
+        case step::kind::read_only:
+            return restrict(what.path);
+        case step::kind::enter:
+            return enter(what.path);
         }
         return std::string("an unknown step");
     };

@@ -10,7 +10,8 @@
 
 namespace chalk::nest {
 
-/// Does all steps. `trees` are the orders' trees, already detached. On failure says which step and why; the caller then gives up the process, and with it the half-built tree.
+/// Does all steps. `trees` are the orders' trees, already detached. On failure says which step and why; the caller then
+/// gives up the process, and with it the half-built tree.
 [[nodiscard]] std::optional<std::string> build(const namespaces::sandbox_orders& orders, std::vector<unique_fd> trees);
 
 } // namespace chalk::nest
