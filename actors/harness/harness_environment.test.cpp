@@ -178,6 +178,22 @@ TEST_CASE("a judge that says not to continue skips the other steps and the run f
     CHECK(std::get<task_completed>(got.last()).status == outcome_status::failed);
 }
 
+TEST_CASE("a tool that hangs is an error result within its deadline, and the run goes on", "[environment]") {
+    environment_folder e;
+    e.python("class T(Task):\n"
+             "    steps = [Step(name='s', instructions='go', judge=Always())]\n"
+             "    def configure_tools(self):\n        return [self.hang]\n"
+             "    @tool(timeout_s=0.1)\n"
+             "    def hang(self) -> str:\n"
+             "        '''Hangs.'''\n"
+             "        time.sleep(600)\n");
+    const auto got = run_locally(e.run(R"([[{"tool_calls":[{"name":"hang","arguments":{}}]},{"text":"done"}]])"));
+    INFO(to_line(got.events.back()));
+    REQUIRE(got.find<tool_result>() != nullptr);
+    CHECK(got.find<tool_result>()->is_error);
+    CHECK(std::holds_alternative<task_completed>(got.last()));
+}
+
 TEST_CASE("an environment host that dies is an error of class task that says how, and never the harness's end",
           "[environment]") {
     environment_folder e;
