@@ -30,6 +30,13 @@ json value_at(const json& values, std::string_view path) {
     return dot == std::string_view::npos ? *found : value_at(*found, path.substr(dot + 1));
 }
 
+/// On one line of the table; --json has the whole value.
+std::string short_text(const json& value) {
+    constexpr std::size_t longest = 100;
+    const auto lines = wrap(dump_json(value), longest);
+    return lines.empty() ? std::string{} : lines.front() + (lines.size() > 1 ? " ..." : "");
+}
+
 std::string resolved_table(const config::loaded_run_config& loaded) {
     const auto values = config::to_json(loaded.config);
     std::size_t key_width = 0;
@@ -42,7 +49,7 @@ std::string resolved_table(const config::loaded_run_config& loaded) {
     for (const auto& spec : config::run_config_keys()) {
         const auto& source = loaded.sources.at(std::string(spec.path));
         out += fmt::format("{:<{}}  {}{}  {}\n", spec.path, key_width, source,
-                           std::string(source_width - columns(source), ' '), dump_json(value_at(values, spec.path)));
+                           std::string(source_width - columns(source), ' '), short_text(value_at(values, spec.path)));
     }
     return out;
 }
