@@ -1,14 +1,8 @@
-// Without it Valijson aborts the process over a schema that it cannot use.
-#define VALIJSON_USE_EXCEPTIONS 1
-
 #include "protocol/mcp/schema.hpp"
 
+#include "protocol/core/valijson.hpp"
+
 #include <fmt/format.h>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -1,13 +1,9 @@
 #include "protocol/core/json_text.hpp"
 #include "protocol/core/read_file.hpp"
+#include "protocol/core/valijson.hpp"
 #include "protocol/transcript/transcript.hpp"
 
 #include <fmt/format.h>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include <memory>
 

@@ -1,12 +1,9 @@
 /// Holds a document against a JSON Schema (draft 7) with Valijson.
 #pragma once
 
+#include "protocol/core/valijson.hpp"
+
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include <string>
 
