@@ -165,8 +165,10 @@ result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& ord
         return started{std::move(pair->ours), init};
     }
     if (answer.report) {
-        return sandbox_failure(answer.report->text.empty() ? "the sandbox ended while it was made"
-                                                           : answer.report->text);
+        return sandbox_failure(answer.report->text.empty()
+                                   ? fmt::format("the sandbox ended while it was made (report {}, status {})",
+                                                 static_cast<unsigned>(answer.report->what), answer.report->status)
+                                   : answer.report->text);
     }
     return sandbox_failure(answer.empty ? "the sandbox does not stand after 30 s"
                                         : "the helper that makes sandboxes (chalk-nest) died");

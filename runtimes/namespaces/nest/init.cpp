@@ -39,8 +39,11 @@ bool keep_only_needed_capabilities() {
     sets[1].effective = sets[1].permitted;
     for (int capability = 0; capability < 64; ++capability) {
         const bool kept = (sets[capability / 32].permitted >> (capability % 32) & 1U) != 0;
-        if (!kept && ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EINVAL) {
-            return false; // EINVAL: past the last one this kernel knows
+        if (!kept && ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
+            if (errno != EINVAL) {
+                return false;
+            }
+            break; // past the last one that this kernel knows
         }
     }
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -105,8 +108,7 @@ int run_init(char** arguments, char** environment) {
     ::sigemptyset(&children);
     ::sigaddset(&children, SIGCHLD);
     ::sigprocmask(SIG_BLOCK, &children, nullptr);
-    const unique_fd ended(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!ended || owner_is_gone()) {
+    if (owner_is_gone()) {
         return 125;
     }
     const pid_t harness = ::fork();
@@ -119,6 +121,11 @@ int run_init(char** arguments, char** environment) {
     }
     // The other ends of the harness's descriptors must close when it does, not when we do.
     ::close_range(0, static_cast<unsigned>(init_owner_fd - 1), 0);
+    const unique_fd ended(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!ended) {
+        say_failed("watch the harness");
+        return 125;
+    }
     for (;;) {
         pollfd waits[] = {{init_owner_fd, POLLIN | POLLRDHUP, 0}, {ended.get(), POLLIN, 0}};
         if (::poll(waits, 2, -1) < 0 && errno != EINTR) {

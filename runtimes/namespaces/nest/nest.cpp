@@ -144,6 +144,7 @@ std::optional<std::string> helper::start(const sandbox_orders& orders, packet& r
         failed = because("watch the sandbox", errno);
     }
     if (failed) {
+        ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, pidfd, nullptr);
         ::kill(pid, SIGKILL);
         ::waitpid(pid, nullptr, 0);
         received.descriptors[0] = std::move(added.socket);
@@ -177,6 +178,10 @@ void helper::look_after(nested_sandbox& one) {
         ::kill(one.pid, SIGKILL);
         return;
     }
+    // By hand: a sandbox that is being made right now holds copies of both descriptors, and so closing ours would leave
+    // them in the set, pointing at what is gone.
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, one.pidfd.get(), nullptr);
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, one.socket.get(), nullptr);
     // The kernel lets a namespace's first process be reaped only when all others are gone.
     send(one.socket.get(), namespaces::encode(sandbox_report{sandbox_report::kind::gone, info.si_status, one.pid, {}}));
     sandboxes_.remove_if([&](const nested_sandbox& other) { return &other == &one; });

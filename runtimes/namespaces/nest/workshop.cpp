@@ -36,13 +36,15 @@ maybe_failure mount_at(const char* type, const step& what, unsigned long flags) 
 }
 
 maybe_failure make_folder(const step& what) {
-    // chmod besides: mkdir's mode is cut by the umask, and an existing folder of a lower layer keeps its own.
-    if (::mkdir(what.path.c_str(), what.number) != 0 && errno != EEXIST) {
+    // The umask is 0, so a new folder has its mode; one of a lower layer keeps its own unless told otherwise.
+    if (::mkdir(what.path.c_str(), what.number) == 0) {
+        return check(what.owner == 0 || ::chown(what.path.c_str(), what.owner, what.owner) == 0, "give away",
+                     what.path);
+    }
+    if (errno != EEXIST) {
         return because("make the folder " + what.path, errno);
     }
-    return check(::chmod(what.path.c_str(), what.number) == 0 &&
-                     (what.owner == 0 || ::chown(what.path.c_str(), what.owner, what.owner) == 0),
-                 "set the mode of", what.path);
+    return check(::chmod(what.path.c_str(), what.number) == 0, "set the mode of", what.path);
 }
 
 maybe_failure make_file(const step& what) {
