@@ -261,7 +261,7 @@ TEST_CASE("Ctrl-C asks each run that is under way, and those that wait never sta
     tree t;
     t.max_runs = 2;
     t.start(4);
-    t.sandboxes->of("r0")->heard();
+    REQUIRE_FALSE(t.sandboxes->of("r0")->heard().empty());
     caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
     t.settle();
     CHECK(t.sandboxes->of("r0")->heard().find("Cancel") != std::string::npos);
