@@ -3,6 +3,7 @@
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/bundle/layout.hpp"
 #include "runtimes/image/environment.hpp"
+#include "runtimes/image/rootfs.hpp"
 #include "runtimes/image/skeleton.hpp"
 #include "runtimes/namespaces/cgroups.hpp"
 #include "runtimes/namespaces/ids.hpp"
@@ -68,6 +69,8 @@ class namespaces_runtime final : public runtime {
     result<foundation> lay_foundation() const;
     result<const foundation*> get_foundation();
     result<shared_entry> get_environment(const foundation& base, const environment_source& environment);
+    /// The skeleton, or the root file system that the request brings.
+    result<shared_entry> get_base_tree(const foundation& base, const sandbox_request& request);
     [[nodiscard]] std::string confinement_note(const foundation& base) const;
 
     boost::asio::io_context& io_;
@@ -76,9 +79,11 @@ class namespaces_runtime final : public runtime {
     cgroups cgroups_;
     image::cache cache_;
     fs::path state_;
+    result<fs::path> make_kept_folder(const foundation& base, const run_id& id) const;
     std::mutex preparing_;
     std::optional<foundation> foundation_;
     std::map<std::string, shared_entry> environments_; ///< by digest; kept as long as this process may start more
+    std::map<fs::path, shared_entry> rootfs_;          ///< by where they come from
 };
 
 result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const foundation& base) const {
@@ -176,8 +181,42 @@ result<void> namespaces_runtime::prepare(const sandbox_request& request) {
     if (!base) {
         return base.error();
     }
-    const auto environment = get_environment(**base, request.environment);
-    return environment ? result<void>{} : environment.error();
+    if (const auto environment = get_environment(**base, request.environment); !environment) {
+        return environment.error();
+    }
+    const auto tree = get_base_tree(**base, request);
+    return tree ? result<void>{} : tree.error();
+}
+
+result<shared_entry> namespaces_runtime::get_base_tree(const foundation& base, const sandbox_request& request) {
+    if (!request.rootfs) {
+        return base.skeleton;
+    }
+    const std::lock_guard lock(preparing_);
+    shared_entry& known = rootfs_[*request.rootfs];
+    if (!known) {
+        auto staged = image::get_rootfs(cache_, *request.rootfs, base.idmapped ? 0 : base.ids.first);
+        if (!staged) {
+            rootfs_.erase(*request.rootfs);
+            return staged.error();
+        }
+        known = share(std::move(*staged));
+    }
+    return known;
+}
+
+/// In the cache, so that `chalk gc` removes what nobody came for.
+result<fs::path> namespaces_runtime::make_kept_folder(const foundation& base, const run_id& id) const {
+    const fs::path folder = cache_.folder() / "kept" / fmt::format("{}-{}", id.str(), owner_);
+    const uid_t owner = base.idmapped ? 0 : base.ids.first;
+    for (const fs::path& one : {folder / "root", folder / "student"}) {
+        std::error_code error;
+        fs::create_directories(one, error);
+        if (error || ::chown(one.c_str(), owner, owner) != 0) {
+            return sandbox_failure(fmt::format("cannot make {}: {}", one.string(), std::strerror(errno)));
+        }
+    }
+    return folder;
 }
 
 std::string namespaces_runtime::confinement_note(const foundation& base) const {
@@ -196,12 +235,16 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     if (!environment) {
         return environment.error();
     }
+    const auto tree = get_base_tree(base, request);
+    if (!tree) {
+        return tree.error();
+    }
     const auto because = [&](const failure& why) {
         return failure{why.kind, fmt::format("run {}: {}", request.id.str(), why.message)};
     };
 
     sandbox_parts parts;
-    parts.stands_on = {base.skeleton, base.bundle, *environment};
+    parts.stands_on = {*tree, base.bundle, *environment};
     auto groups = cgroups_.make(request.id, request.limits, base.ids.first);
     if (!groups) {
         return because(groups.error());
@@ -233,7 +276,8 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     plan_request wanted;
     wanted.from.environment_root = (*environment)->folder / "root";
     wanted.from.environment_workdir = (*environment)->folder / "workdir";
-    wanted.from.base = base.skeleton->folder / "tree";
+    wanted.from.base = (*tree)->folder / "tree";
+    wanted.from.base_is_whole = request.rootfs.has_value();
     wanted.from.system_folders = image::system_folders();
     wanted.from.bundle = base.bundle->folder / "tree";
     wanted.from.out = request.out_folder;
@@ -247,6 +291,15 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
             return undo(out.error());
         }
         parts.out = std::move(*out);
+    }
+
+    if (request.keep) {
+        auto kept = make_kept_folder(base, request.id);
+        if (!kept) {
+            return undo(kept.error());
+        }
+        wanted.from.kept = *kept;
+        parts.kept = std::move(*kept);
     }
 
     plan planned = make_plan(wanted);

@@ -136,3 +136,20 @@ TEST_CASE(
     CHECK(result.said.find("nowhere") == std::string::npos);
     CHECK(result.said.ends_with("700\n700\n700\n700\n"));
 }
+
+TEST_CASE("what a kept sandbox wrote is left, and where is said") {
+    namespaces_fixture here;
+    CHALK_NEEDS_NAMESPACES(here);
+    here.made = make_namespaces_runtime(here.io.context(), here.options("echo a > /workdir/a; echo b > /etc/b"));
+    sandbox_request request = here.request();
+    request.keep = true;
+    auto started = here.made->start(request);
+    INFO((started ? std::string() : started.error().message));
+    REQUIRE(started);
+    CHECK(here.wait(**started).code == 0);
+    const auto removed = (*started)->remove();
+    REQUIRE(removed);
+    REQUIRE(removed->has_value());
+    CHECK(std::filesystem::exists(**removed / "student/workdir/a"));
+    CHECK(std::filesystem::exists(**removed / "root/changes/etc/b"));
+}

@@ -51,11 +51,12 @@ class planner {
         folder("r", 0755);
         folder("s", 0755);
         if (request_.from.kept) {
-            add(kind::bind_host, "s", (*request_.from.kept / "student").string());
+            const std::uint32_t flags = tree::nodev | tree::nosuid | owners();
+            show_folder(*request_.from.kept / "student", "s", flags);
             folder("k", 0755);
-            add(kind::bind_host, "k", (*request_.from.kept / "root").string());
-            upper_ = "k/u";
-            work_ = "k/w";
+            show_folder(*request_.from.kept / "root", "k", flags);
+            upper_ = "k/changes";
+            work_ = "k/work";
         } else {
             add(kind::tmpfs, "s", tmpfs_options(limits.student_disk, 0755));
         }
