@@ -99,8 +99,11 @@ class environment_host : public environment_core::stateful_base<host_state> {
         case environment::call_error_kind::timeout:
             self.send(host_unfit{timeout_failure("initialize: " + answer.error().message)});
             break;
-        case environment::call_error_kind::remote:
         case environment::call_error_kind::protocol:
+            self.send(host_unfit{task_failure(
+                fmt::format("initialize: the environment host broke the protocol: {}", answer.error().message))});
+            break;
+        case environment::call_error_kind::remote:
             self.send(host_unfit{
                 task_failure(fmt::format("initialize: {}\n{}", answer.error().message, answer.error().details))});
             break;
