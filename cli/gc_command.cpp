@@ -55,7 +55,7 @@ exit_code collect(const gc_options& options) {
         fmt::print(stderr, "chalk gc: {}\n", leftovers.error().message);
         return exit_code::run_error;
     }
-    const image::cache cache(image::cache::default_folder());
+    const image::cache cache = make_node_cache({});
     const auto entries = cache.collect(std::chrono::hours(24) * options.days, options.dry_run);
     if (!entries) {
         fmt::print(stderr, "chalk gc: {}\n", entries.error().message);

@@ -25,7 +25,7 @@ result<fs::path> own_executable() {
     return self;
 }
 
-result<void> make(const fs::path& folder, const parts& from, const needed_libraries& libraries, std::uint32_t base) {
+result<void> make(const fs::path& folder, const parts& from, const needed_libraries& libraries, uid_t base) {
     const ownership root_alone{base, base, 0700, 0600, 0700};
     const ownership programs{base, base, 0700, 0700, 0700};
     for (const fs::path& one : {folder, folder / "bin", folder / bundle_layout::libraries}) {
@@ -104,14 +104,14 @@ result<parts> find_parts() {
                                        installed.string(), CHALK_PYTHON_SOURCE));
 }
 
-result<image::cache_entry> get_bundle(const image::cache& where, const parts& from, std::uint32_t owner_base) {
+result<image::cache_entry> get_bundle(const image::cache& where, const parts& from, const image::tree_owners& owners) {
     const auto libraries = find_libraries(from.program);
     if (!libraries) {
         return libraries.error();
     }
     image::fingerprint sources;
     sources.add("bundle 1");
-    sources.add(std::to_string(owner_base));
+    sources.add(std::to_string(owners.base));
     for (const fs::path& file : {from.program, from.launcher, from.file_tool, libraries->loader}) {
         sources.add_tree_root(file);
     }
@@ -121,8 +121,10 @@ result<image::cache_entry> get_bundle(const image::cache& where, const parts& fr
         sources.add_tree_root(fs::canonical(library, error));
     }
     sources.add_tree(from.python);
-    return where.get("bundle", sources.hex(),
-                     [&](const fs::path& folder) { return make(folder / "tree", from, *libraries, owner_base); });
+    return where.get("bundle", sources.hex(), [&](const fs::path& folder) {
+        auto made = make(folder / "tree", from, *libraries, owners.root());
+        return made ? owners.finish(folder / "tree") : made;
+    });
 }
 
 } // namespace chalk::bundle

@@ -5,6 +5,7 @@
 
 #include "protocol/core/result.hpp"
 #include "runtimes/image/cache.hpp"
+#include "runtimes/image/tree_owners.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -27,8 +28,8 @@ struct parts {
 /// that this build was made from.
 [[nodiscard]] result<parts> find_parts();
 
-/// The cache entry of the bundle; its folder "tree" has the layout of layout.hpp. `owner_base` as for the skeleton.
+/// The cache entry of the bundle; its folder "tree" has the layout of layout.hpp.
 [[nodiscard]] result<image::cache_entry> get_bundle(const image::cache& where, const parts& from,
-                                                    std::uint32_t owner_base);
+                                                    const image::tree_owners& owners);
 
 } // namespace chalk::bundle

@@ -64,6 +64,16 @@ fs::path cache::default_folder() {
     return fs::path(home != nullptr && *home == '/' ? home : "/nonexistent") / ".cache/chalk";
 }
 
+cache::cache(fs::path folder, remover remove) : folder_(std::move(folder)), remove_(std::move(remove)) {
+    if (!remove_) {
+        remove_ = [](const fs::path& doomed) -> result<void> {
+            std::error_code error;
+            fs::remove_all(doomed, error);
+            return error ? cannot("remove", doomed, error.value()) : result<void>{};
+        };
+    }
+}
+
 result<void> cache::ensure(const fs::path& folder) const {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -94,7 +104,11 @@ result<cache_entry> cache::get(const std::string& kind, const std::string& key,
     static std::atomic<unsigned> count{0};
     const fs::path fresh = entry.string() + fmt::format("{}{}-{}", unfinished, ::getpid(), count++);
     std::error_code ignored;
-    fs::remove_all(fresh, ignored); // of an earlier process of our number
+    if (fs::exists(fresh, ignored)) { // of an earlier process of our number
+        if (auto removed = remove_(fresh); !removed) {
+            return removed.error();
+        }
+    }
     if (::mkdir(fresh.c_str(), 0755) != 0) {
         return cannot("make", fresh, errno);
     }
@@ -104,7 +118,7 @@ result<cache_entry> cache::get(const std::string& kind, const std::string& key,
         return cache_entry{entry, std::move(*held)};
     }
     const int error = errno;
-    fs::remove_all(fresh, ignored);
+    (void)remove_(fresh); // why it was not made is what counts; collect() finds what stays
     if (!made) {
         return made.error();
     }
@@ -151,8 +165,8 @@ result<std::vector<cache_use>> cache::collect(std::chrono::hours age, bool dry_r
                     return cannot("move away", entry, errno);
                 }
             }
-            if (fs::remove_all(doomed, error); error) {
-                return cannot("remove", doomed, error.value());
+            if (auto removed = remove_(doomed); !removed) {
+                return removed.error();
             }
         }
     }

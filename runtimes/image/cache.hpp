@@ -34,7 +34,11 @@ class cache {
     /// $XDG_CACHE_HOME/chalk, else /var/cache/chalk for root, else ~/.cache/chalk.
     [[nodiscard]] static std::filesystem::path default_folder();
 
-    explicit cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+    /// `remove` deletes a folder with all that is in it, where that takes more than this process may do itself: without
+    /// root, staged files belong to the sandboxes' ids.
+    using remover = std::function<result<void>(const std::filesystem::path&)>;
+
+    explicit cache(std::filesystem::path folder, remover remove = {});
 
     /// The entry `kind`/`key`, made by `make` in a folder that exists and is empty when there is none yet. Both names
     /// are plain path components.
@@ -50,6 +54,7 @@ class cache {
   private:
     [[nodiscard]] result<void> ensure(const std::filesystem::path& folder) const;
     std::filesystem::path folder_;
+    remover remove_;
 };
 
 } // namespace chalk::image

@@ -86,12 +86,12 @@ result<void> stage_data(const fs::path& from, const fs::path& to, const ownershi
     return copy_tree(from, to, options);
 }
 
-result<void> stage_into(const fs::path& folder, const fs::path& source, std::uint32_t base) {
+result<void> stage_into(const fs::path& folder, const fs::path& source, const tree_owners& owners) {
+    const uid_t base = owners.root();
     const ownership root_alone{base, base, 0700, 0600, 0700};
     const ownership readable{base, base, 0755, 0644, 0755};
-    const uid_t student = base + sandbox_layout::student_uid;
-    const gid_t student_group = base + sandbox_layout::student_gid;
-    const ownership students{student, student_group, 0755, 0644, 0755};
+    const uid_t student = owners.student();
+    const ownership students{student, student, 0755, 0644, 0755};
 
     copy_options code;
     code.owner = root_alone;
@@ -113,7 +113,7 @@ result<void> stage_into(const fs::path& folder, const fs::path& source, std::uin
             return made;
         }
     }
-    return {};
+    return owners.finish(folder, {folder / "workdir/data"});
 }
 
 } // namespace
@@ -139,17 +139,17 @@ result<environment_source> load_environment_source(const fs::path& folder) {
     return source;
 }
 
-result<cache_entry> stage(const cache& where, const environment_source& environment, std::uint32_t owner_base) {
+result<cache_entry> stage(const cache& where, const environment_source& environment, const tree_owners& owners) {
     std::string key = environment.digest;
     std::replace(key.begin(), key.end(), ':', '-');
     if (key.empty() || key.find('/') != std::string::npos) {
         return sandbox_failure(fmt::format("the environment {} has no digest", environment.folder.string()));
     }
-    if (owner_base != 0) {
-        key += fmt::format("-{}", owner_base);
+    if (owners.base != 0) {
+        key += fmt::format("-{}", owners.base);
     }
     return where.get("environment", key,
-                     [&](const fs::path& folder) { return stage_into(folder, environment.folder, owner_base); });
+                     [&](const fs::path& folder) { return stage_into(folder, environment.folder, owners); });
 }
 
 } // namespace chalk::image

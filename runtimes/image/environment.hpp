@@ -3,6 +3,7 @@
 
 #include "protocol/core/result.hpp"
 #include "runtimes/image/cache.hpp"
+#include "runtimes/image/tree_owners.hpp"
 #include "runtimes/runtime.hpp"
 
 #include <filesystem>
@@ -15,8 +16,8 @@ namespace chalk::image {
 
 /// The cache entry of a staged environment: its folder "root" goes over the root file system (/root/environment,
 /// /root_data, /intermediate_data), "workdir" under /workdir (data, shared), with final owners and modes
-/// (docs/reference/data-folders.md). `owner_base` as for the skeleton.
+/// (docs/reference/data-folders.md).
 [[nodiscard]] result<cache_entry> stage(const cache& where, const environment_source& environment,
-                                        std::uint32_t owner_base);
+                                        const tree_owners& owners);
 
 } // namespace chalk::image

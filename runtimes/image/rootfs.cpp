@@ -44,10 +44,11 @@ std::string relative_name(const fs::path& name, const fs::path& top) {
 /// Unpacks everything but devices, pipes and sockets below the current folder, through libarchive's own guards against
 /// links that lead out.
 result<void> unpack(archive* from, const fs::path& source, const fs::path& top, const fs::path& target,
-                    std::uint32_t owner_base) {
+                    const tree_owners& owners) {
     const writer to(::archive_write_disk_new(), &archive_write_free);
-    ::archive_write_disk_set_options(to.get(), ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME |
-                                                   ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_UNLINK);
+    ::archive_write_disk_set_options(to.get(), (owners.hand_over ? 0 : ARCHIVE_EXTRACT_OWNER) | ARCHIVE_EXTRACT_PERM |
+                                                   ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
+                                                   ARCHIVE_EXTRACT_UNLINK);
     const entry current(::archive_entry_new2(from), &archive_entry_free);
     for (;;) {
         const int rc = ::archive_read_next_header2(from, current.get());
@@ -71,8 +72,8 @@ result<void> unpack(archive* from, const fs::path& source, const fs::path& top, 
             const std::string original = relative_name(::archive_entry_hardlink(current.get()), top);
             ::archive_entry_set_hardlink(current.get(), (target / original).c_str());
         }
-        ::archive_entry_set_uid(current.get(), ::archive_entry_uid(current.get()) + owner_base);
-        ::archive_entry_set_gid(current.get(), ::archive_entry_gid(current.get()) + owner_base);
+        ::archive_entry_set_uid(current.get(), ::archive_entry_uid(current.get()) + owners.base);
+        ::archive_entry_set_gid(current.get(), ::archive_entry_gid(current.get()) + owners.base);
         ::archive_entry_unset_birthtime(current.get());
         if (::archive_write_header(to.get(), current.get()) < ARCHIVE_WARN) {
             return cannot(source, to.get());
@@ -98,7 +99,7 @@ result<void> unpack(archive* from, const fs::path& source, const fs::path& top, 
     }
 }
 
-result<void> fill(const fs::path& source, const fs::path& target, std::uint32_t owner_base) {
+result<void> fill(const fs::path& source, const fs::path& target, const tree_owners& owners) {
     std::error_code error;
     const bool folder = fs::is_directory(source, error);
     const reader from(folder ? ::archive_read_disk_new() : ::archive_read_new(), &archive_read_free);
@@ -108,7 +109,7 @@ result<void> fill(const fs::path& source, const fs::path& target, std::uint32_t 
         if (::archive_read_disk_open(from.get(), source.c_str()) != ARCHIVE_OK) {
             return cannot(source, from.get());
         }
-        return unpack(from.get(), source, source, target, owner_base);
+        return unpack(from.get(), source, source, target, owners);
     }
     ::archive_read_support_filter_all(from.get());
     ::archive_read_support_format_tar(from.get());
@@ -116,7 +117,7 @@ result<void> fill(const fs::path& source, const fs::path& target, std::uint32_t 
     if (::archive_read_open_filename(from.get(), source.c_str(), block) != ARCHIVE_OK) {
         return cannot(source, from.get());
     }
-    return unpack(from.get(), source, {}, target, owner_base);
+    return unpack(from.get(), source, {}, target, owners);
 }
 
 /// Replaces a file of the image, never through a link of the image.
@@ -141,8 +142,8 @@ std::string merge(std::string table, std::string_view ours) {
     return table;
 }
 
-result<void> fit_for_sandboxes(const fs::path& root, std::uint32_t owner_base) {
-    const ownership readable{owner_base, owner_base, 0755, 0644, 0755};
+result<void> fit_for_sandboxes(const fs::path& root, const tree_owners& owners) {
+    const ownership readable{owners.root(), owners.root(), 0755, 0644, 0755};
     for (const char* name : {"etc", "usr", "proc", "sys", "dev", "run", "root", "tmp", "var", "var/tmp", "workdir",
                              "out", "chalk", "root_data", "intermediate_data"}) {
         const fs::path place = root / name;
@@ -209,7 +210,7 @@ std::string with_entry(std::string_view table, const std::string& line) {
     return out + line + "\n";
 }
 
-result<cache_entry> get_rootfs(const cache& where, const fs::path& source, std::uint32_t owner_base) {
+result<cache_entry> get_rootfs(const cache& where, const fs::path& source, const tree_owners& owners) {
     std::error_code error;
     const fs::path real = fs::canonical(source, error);
     if (error) {
@@ -217,17 +218,18 @@ result<cache_entry> get_rootfs(const cache& where, const fs::path& source, std::
     }
     fingerprint changes;
     changes.add("rootfs 1");
-    changes.add(std::to_string(owner_base));
+    changes.add(std::to_string(owners.base));
     changes.add_tree(real);
     return where.get("rootfs", changes.hex(), [&](const fs::path& folder) -> result<void> {
-        const ownership top{owner_base, owner_base, 0755, 0644, 0755};
+        const ownership top{owners.root(), owners.root(), 0755, 0644, 0755};
         if (auto made = make_folder(folder / "tree", top); !made) {
             return made;
         }
-        if (auto filled = fill(real, folder / "tree", owner_base); !filled) {
+        if (auto filled = fill(real, folder / "tree", owners); !filled) {
             return filled;
         }
-        return fit_for_sandboxes(folder / "tree", owner_base);
+        auto fit = fit_for_sandboxes(folder / "tree", owners);
+        return fit ? owners.finish(folder / "tree") : fit;
     });
 }
 

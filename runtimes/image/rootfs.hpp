@@ -3,6 +3,7 @@
 
 #include "protocol/core/result.hpp"
 #include "runtimes/image/cache.hpp"
+#include "runtimes/image/tree_owners.hpp"
 
 #include <filesystem>
 
@@ -10,9 +11,9 @@ namespace chalk::image {
 
 /// The cache entry of `source` (a folder, or a tar file, compressed or not), made anew when what stat says of it
 /// changes. Its folder "tree" has the modes and owners of the source, the folders that a sandbox mounts on, the users
-/// root, student and nobody, and no devices. `owner_base` is added to all owners. error_class::image.
+/// root, student and nobody, and no devices. error_class::image.
 [[nodiscard]] result<cache_entry> get_rootfs(const cache& where, const std::filesystem::path& source,
-                                             std::uint32_t owner_base);
+                                             const tree_owners& owners);
 
 /// `table` (the text of /etc/passwd or /etc/group) with `line` in it, instead of another entry of the same name or
 /// number.

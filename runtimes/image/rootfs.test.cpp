@@ -58,12 +58,12 @@ TEST_CASE("a sandbox stands on a root file system of its own, from a folder or a
 TEST_CASE("a root file system that is not there or is no archive is refused with its path") {
     namespaces_fixture here;
     const image::cache cache(here.folder / "cache");
-    const auto absent = image::get_rootfs(cache, here.folder / "absent.tar", 0);
+    const auto absent = image::get_rootfs(cache, here.folder / "absent.tar", {});
     REQUIRE_FALSE(absent);
     CHECK(absent.error().kind == error_class::image);
     CHECK(absent.error().message.find("absent.tar") != std::string::npos);
     std::ofstream(here.folder / "text.tar") << "this is no archive, however long one looks at it";
-    const auto wrong = image::get_rootfs(cache, here.folder / "text.tar", 0);
+    const auto wrong = image::get_rootfs(cache, here.folder / "text.tar", {});
     REQUIRE_FALSE(wrong);
     CHECK(wrong.error().message.find("text.tar") != std::string::npos);
 }

@@ -173,10 +173,10 @@ std::vector<std::string> system_folders() {
     return found;
 }
 
-result<cache_entry> get_skeleton(const cache& where, std::uint32_t owner_base) {
+result<cache_entry> get_skeleton(const cache& where, const tree_owners& owners) {
     fingerprint sources;
     sources.add("skeleton 1");
-    sources.add(std::to_string(owner_base));
+    sources.add(std::to_string(owners.base));
     for (const char* name : wanted) {
         if (const fs::path from = fs::path("/etc") / name; is_there(from)) {
             sources.add_tree(from);
@@ -185,9 +185,11 @@ result<cache_entry> get_skeleton(const cache& where, std::uint32_t owner_base) {
     for (const char* name : top_level) {
         sources.add_tree_root(fs::path("/") / name);
     }
-    const ownership readable{owner_base, owner_base, 0755, 0644, 0755};
-    return where.get("skeleton", sources.hex(),
-                     [&](const fs::path& folder) { return make(folder / "tree", readable); });
+    const ownership readable{owners.root(), owners.root(), 0755, 0644, 0755};
+    return where.get("skeleton", sources.hex(), [&](const fs::path& folder) {
+        auto made = make(folder / "tree", readable);
+        return made ? owners.finish(folder / "tree") : made;
+    });
 }
 
 } // namespace chalk::image

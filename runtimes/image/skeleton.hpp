@@ -5,6 +5,7 @@
 
 #include "protocol/core/result.hpp"
 #include "runtimes/image/cache.hpp"
+#include "runtimes/image/tree_owners.hpp"
 
 #include <string>
 #include <vector>
@@ -14,9 +15,8 @@ namespace chalk::image {
 /// Top-level names that are folders of their own on this host, not links into /usr: to be shown beside /usr.
 [[nodiscard]] std::vector<std::string> system_folders();
 
-/// `owner_base` is added to every owner: 0 for trees that are shown through an idmapped mount, else the first id of the
-/// range. Made anew whenever what it is made from has changed. The entry's folder "tree" is the skeleton.
-[[nodiscard]] result<cache_entry> get_skeleton(const cache& where, std::uint32_t owner_base);
+/// Made anew whenever what it is made from has changed. The entry's folder "tree" is the skeleton.
+[[nodiscard]] result<cache_entry> get_skeleton(const cache& where, const tree_owners& owners);
 
 /// The /etc files that say who is who and where: the same in every sandbox, host's /usr or not.
 struct identity_file {

@@ -345,7 +345,7 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
             made.v2_ = true;
             // The harness moves the student's processes between the student's group and its calls: for that it needs
             // the group above both. The limits beside it stay the host's.
-            if (::chown((student / "cgroup.procs").c_str(), delegate_to, delegate_to) != 0) {
+            if (::chown((student / "cgroup.procs").c_str(), delegate_to, delegate_to) != 0 && errno != EPERM) {
                 return cannot("hand over", student / "cgroup.procs", errno);
             }
         } else {
@@ -359,14 +359,22 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
             if (auto done = make_group(calls); !done) {
                 return done;
             }
+            bool handed_over = true;
             for (const fs::path& handed : {calls, calls / "cgroup.procs"}) {
                 if (::chown(handed.c_str(), delegate_to, delegate_to) != 0) {
-                    return cannot("hand over", handed, errno);
+                    if (errno != EPERM) {
+                        return cannot("hand over", handed, errno);
+                    }
+                    // Without root we cannot give it away: then there is no group per call, and the harness finds a
+                    // call's processes by their parents.
+                    handed_over = false;
                 }
             }
-            made.calls_folder_.reset(::open(calls.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-            if (!made.calls_folder_) {
-                return cannot("open", calls, errno);
+            if (handed_over) {
+                made.calls_folder_.reset(::open(calls.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+                if (!made.calls_folder_) {
+                    return cannot("open", calls, errno);
+                }
             }
         }
         return {};

@@ -3,6 +3,7 @@
 #include "runtimes/namespaces/cgroups.hpp"
 #include "runtimes/namespaces/ids.hpp"
 #include "runtimes/namespaces/owner.hpp"
+#include "runtimes/process/spawn.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <set>
 #include <system_error>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace chalk::namespaces {
@@ -46,6 +48,53 @@ std::optional<fs::path> find_program(std::string_view name) {
         }
     }
     return std::nullopt;
+}
+
+result<void> id_helper::give(const fs::path& tree, const std::vector<fs::path>& students) const {
+    std::vector<std::string> arguments = {"give", tree.string()};
+    for (const fs::path& one : students) {
+        arguments.push_back(one.string());
+    }
+    return run(std::move(arguments));
+}
+
+result<void> id_helper::take(const fs::path& tree) const {
+    return run({"take", tree.string()});
+}
+
+result<void> id_helper::remove(const fs::path& tree) const {
+    return run({"remove", tree.string()});
+}
+
+result<void> id_helper::run(std::vector<std::string> arguments) const {
+    auto errors = process::make_pipe();
+    if (!errors) {
+        return errors.error();
+    }
+    process::command command;
+    command.executable = nest_.string();
+    command.arguments = {"give", std::to_string(ids_.first), std::to_string(ids_.count),
+                         find_program("newuidmap").value_or("newuidmap").string(),
+                         find_program("newgidmap").value_or("newgidmap").string()};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    command.descriptors = {{errors->write.get(), STDERR_FILENO}};
+    command.parent_death_signal = std::nullopt; // it ends by itself, and this thread may not live as long
+    const auto child = process::spawn(command);
+    errors->write.reset();
+    if (!child) {
+        return child.error();
+    }
+    std::string said;
+    char buffer[1024];
+    for (ssize_t got = 0; (got = ::read(errors->read.get(), buffer, sizeof buffer)) > 0;) {
+        said.append(buffer, static_cast<std::size_t>(got));
+    }
+    siginfo_t ended{};
+    if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(child->pidfd.get()), &ended, WEXITED) != 0 ||
+        ended.si_code != CLD_EXITED || ended.si_status != 0) {
+        return sandbox_failure(fmt::format("cannot {} {}: {}", arguments.front(), arguments.at(1), said));
+    }
+    return {};
 }
 
 probe_report look_at_machine() {

@@ -1,6 +1,7 @@
 /// What the namespaces runtime needs of a machine, and what it finds on it.
 #pragma once
 
+#include "runtimes/namespaces/ids.hpp"
 #include "runtimes/namespaces/nest_client.hpp"
 #include "runtimes/namespaces/orders.hpp"
 #include "runtimes/runtime.hpp"
@@ -17,6 +18,21 @@ namespace chalk::namespaces {
 
 /// In /usr/bin, /bin, /usr/local/bin or /usr/sbin.
 [[nodiscard]] std::optional<std::filesystem::path> find_program(std::string_view name);
+
+/// Runs chalk-nest's "give" (nest/give.hpp), which does without root what needs the sandboxes' ids. Blocking.
+class id_helper {
+  public:
+    id_helper(std::filesystem::path nest, id_range ids) : nest_(std::move(nest)), ids_(ids) {}
+    [[nodiscard]] result<void> give(const std::filesystem::path& tree,
+                                    const std::vector<std::filesystem::path>& students) const;
+    [[nodiscard]] result<void> take(const std::filesystem::path& tree) const;
+    [[nodiscard]] result<void> remove(const std::filesystem::path& tree) const;
+
+  private:
+    [[nodiscard]] result<void> run(std::vector<std::string> arguments) const;
+    std::filesystem::path nest_;
+    id_range ids_;
+};
 
 /// What can be told without making a namespace: kernel settings, newuidmap, id ranges.
 [[nodiscard]] probe_report look_at_machine();

@@ -44,16 +44,22 @@ struct foundation {
     id_range ids;
     bool privileged = true;
     bool idmapped = true;
+    image::tree_owners owners;
+    std::optional<id_helper> helper; ///< without root
     shared_entry skeleton;
     shared_entry bundle;
     std::unique_ptr<nest_client> nest;
 };
 
+result<fs::path> nest_program(const namespaces_options& options) {
+    return options.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options.nest_program);
+}
+
 class namespaces_runtime final : public runtime {
   public:
     namespaces_runtime(boost::asio::io_context& io, namespaces_options options)
         : io_(io), options_(std::move(options)), owner_(make_owner_name()), cgroups_(owner_),
-          cache_(options_.cache_folder.empty() ? image::cache::default_folder() : options_.cache_folder),
+          cache_(make_node_cache(options_)),
           state_(options_.state_folder.empty() ? default_state_folder() : options_.state_folder) {}
 
     std::string_view name() const noexcept override { return "namespaces"; }
@@ -87,8 +93,7 @@ class namespaces_runtime final : public runtime {
 };
 
 result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const foundation& base) const {
-    auto program =
-        options_.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options_.nest_program);
+    auto program = nest_program(options_);
     if (!program) {
         return program.error();
     }
@@ -131,8 +136,18 @@ result<foundation> namespaces_runtime::lay_foundation() const {
     fs::create_directories(cache_.folder(), error);
     base.idmapped =
         base.privileged && !try_sandbox(*base.nest, tree{cache_.folder().string(), tree::read_only | tree::idmap});
-    const std::uint32_t owner_base = base.idmapped ? 0 : base.ids.first;
-    auto skeleton = image::get_skeleton(cache_, owner_base);
+    base.owners.base = base.idmapped ? 0 : base.ids.first;
+    if (!base.privileged) {
+        auto program = nest_program(options_);
+        if (!program) {
+            return program.error();
+        }
+        base.helper.emplace(*program, base.ids);
+        base.owners.hand_over = [helper = *base.helper](const fs::path& tree, const std::vector<fs::path>& students) {
+            return helper.give(tree, students);
+        };
+    }
+    auto skeleton = image::get_skeleton(cache_, base.owners);
     if (!skeleton) {
         return skeleton.error();
     }
@@ -141,7 +156,7 @@ result<foundation> namespaces_runtime::lay_foundation() const {
     if (!parts) {
         return parts.error();
     }
-    auto made = bundle::get_bundle(cache_, *parts, owner_base);
+    auto made = bundle::get_bundle(cache_, *parts, base.owners);
     if (!made) {
         return made.error();
     }
@@ -166,7 +181,7 @@ result<shared_entry> namespaces_runtime::get_environment(const foundation& base,
     const std::lock_guard lock(preparing_);
     shared_entry& known = environments_[environment.digest];
     if (!known) {
-        auto staged = image::stage(cache_, environment, base.idmapped ? 0 : base.ids.first);
+        auto staged = image::stage(cache_, environment, base.owners);
         if (!staged) {
             environments_.erase(environment.digest);
             return staged.error();
@@ -195,7 +210,7 @@ result<shared_entry> namespaces_runtime::get_base_tree(const foundation& base, c
     const std::lock_guard lock(preparing_);
     shared_entry& known = rootfs_[*request.rootfs];
     if (!known) {
-        auto staged = image::get_rootfs(cache_, *request.rootfs, base.idmapped ? 0 : base.ids.first);
+        auto staged = image::get_rootfs(cache_, *request.rootfs, base.owners);
         if (!staged) {
             rootfs_.erase(*request.rootfs);
             return staged.error();
@@ -208,12 +223,15 @@ result<shared_entry> namespaces_runtime::get_base_tree(const foundation& base, c
 /// In the cache, so that `chalk gc` removes what nobody came for.
 result<fs::path> namespaces_runtime::make_kept_folder(const foundation& base, const run_id& id) const {
     const fs::path folder = cache_.folder() / "kept" / fmt::format("{}-{}", id.str(), owner_);
-    const uid_t owner = base.idmapped ? 0 : base.ids.first;
+    const uid_t owner = base.owners.root();
     for (const fs::path& one : {folder / "root", folder / "student"}) {
         std::error_code error;
         fs::create_directories(one, error);
         if (error || ::chown(one.c_str(), owner, owner) != 0) {
             return sandbox_failure(fmt::format("cannot make {}: {}", one.string(), std::strerror(errno)));
+        }
+        if (auto given = base.owners.finish(one); !given) {
+            return given.error();
         }
     }
     return folder;
@@ -223,6 +241,16 @@ std::string namespaces_runtime::confinement_note(const foundation& base) const {
     return fmt::format(
         "namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, disk by tmpfs",
         base.privileged ? "started by root" : "started without root", cgroups_.note());
+}
+
+/// How a folder of the host changes hands without root.
+out_folder::owner_change change_of(const foundation& base) {
+    if (!base.helper) {
+        return {};
+    }
+    return [helper = *base.helper](const fs::path& folder, bool to_sandbox) {
+        return to_sandbox ? helper.give(folder, {}) : helper.take(folder);
+    };
 }
 
 result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request& request) {
@@ -286,7 +314,7 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     wanted.idmapped = base.idmapped;
     wanted.privileged = base.privileged;
     if (!request.out_folder.empty()) {
-        auto out = out_folder::lend(request.out_folder, base.idmapped, base.ids, {});
+        auto out = out_folder::lend(request.out_folder, base.idmapped, base.ids, change_of(base));
         if (!out) {
             return undo(out.error());
         }
@@ -300,6 +328,9 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
         }
         wanted.from.kept = *kept;
         parts.kept = std::move(*kept);
+        if (base.helper) {
+            parts.take_kept = [helper = *base.helper](const fs::path& folder) { return helper.take(folder); };
+        }
     }
 
     plan planned = make_plan(wanted);
@@ -386,6 +417,21 @@ probe_report namespaces_runtime::probe() {
 }
 
 } // namespace
+
+image::cache make_node_cache(const namespaces_options& options) {
+    fs::path folder = options.cache_folder.empty() ? image::cache::default_folder() : options.cache_folder;
+    if (::geteuid() == 0) {
+        return image::cache(std::move(folder));
+    }
+    return image::cache(std::move(folder), [options](const fs::path& doomed) -> result<void> {
+        const auto program = nest_program(options);
+        const auto ids = choose_range();
+        if (!program || !ids) {
+            return program ? ids.error() : program.error();
+        }
+        return id_helper(*program, *ids).remove(doomed);
+    });
+}
 
 std::unique_ptr<runtime> make_namespaces_runtime(boost::asio::io_context& io, namespaces_options options) {
     return std::make_unique<namespaces_runtime>(io, std::move(options));

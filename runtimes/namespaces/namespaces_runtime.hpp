@@ -28,6 +28,9 @@ struct namespaces_options {
                                                     "HOME=/root", "LANG=C.UTF-8"};
 };
 
+/// The cache that a runtime with these options uses, for `chalk gc`.
+[[nodiscard]] image::cache make_node_cache(const namespaces_options& options);
+
 /// `io` serves what the sandboxes' harnesses write to stderr; it must run as long as sandboxes do.
 [[nodiscard]] std::unique_ptr<runtime> make_namespaces_runtime(boost::asio::io_context& io, namespaces_options options);
 

@@ -164,6 +164,11 @@ class handle final : public sandbox {
                 done = given;
             }
         }
+        if (parts_.kept && parts_.take_kept) {
+            if (auto taken = std::exchange(parts_.take_kept, {})(*parts_.kept); !taken && done) {
+                done = taken;
+            }
+        }
         parts_.stands_on.clear();
         if (!done) {
             return done.error();

@@ -23,6 +23,8 @@ struct sandbox_parts {
     std::optional<sandbox_cgroup> cgroup;
     std::optional<out_folder> out;
     std::optional<std::filesystem::path> kept;
+    std::function<result<void>(const std::filesystem::path&)>
+        take_kept;                                                    ///< makes what was kept the user's; may be empty
     std::vector<std::shared_ptr<const image::cache_entry>> stands_on; ///< kept from being collected
 };
 

@@ -19,11 +19,20 @@ bool write_file(const std::string& path, const std::string& text) {
     return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-std::optional<std::string> run_mapper(const std::string& program, pid_t pid, const namespaces::nest_orders& orders) {
+/// `own`: an id of ours that shall be number `id_count`.
+std::optional<std::string> run_mapper(const std::string& program, pid_t pid, const namespaces::nest_orders& orders,
+                                      std::optional<std::uint32_t> own = std::nullopt) {
     const std::string target = std::to_string(pid);
     const std::string first = std::to_string(orders.first_id);
     const std::string count = std::to_string(orders.id_count);
-    const char* argv[] = {program.c_str(), target.c_str(), "0", first.c_str(), count.c_str(), nullptr};
+    const std::string ours = std::to_string(own.value_or(0));
+    const char* argv[] = {program.c_str(), target.c_str(), "0",     first.c_str(), count.c_str(),
+                          nullptr,         nullptr,        nullptr, nullptr};
+    if (own) {
+        argv[5] = count.c_str();
+        argv[6] = ours.c_str();
+        argv[7] = "1";
+    }
     char* const no_environment[] = {nullptr};
     const pid_t child = ::vfork();
     if (child == 0) {
@@ -55,6 +64,13 @@ std::optional<std::string> map_ids(pid_t pid, const namespaces::nest_orders& ord
         return because("map user ids", errno);
     }
     return std::nullopt;
+}
+
+std::optional<std::string> map_ids_and_own(pid_t pid, const namespaces::nest_orders& orders) {
+    if (auto failed = run_mapper(orders.newuidmap, pid, orders, ::geteuid())) {
+        return failed;
+    }
+    return run_mapper(orders.newgidmap, pid, orders, ::getegid());
 }
 
 unique_fd make_idmap_namespace(const namespaces::nest_orders& orders) {
