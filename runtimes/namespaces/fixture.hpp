@@ -16,6 +16,8 @@
 
 namespace chalk::test {
 
+[[nodiscard]] bool has_cgroups();
+
 struct script_result {
     sandbox_exit exit;
     std::string said; ///< what came over the host channel
@@ -35,6 +37,8 @@ class namespaces_fixture {
     namespaces_fixture& operator=(const namespaces_fixture&) = delete;
     ~namespaces_fixture() {
         made.reset();
+        // Without root the staged files are the sandboxes', and only the cache can remove them.
+        (void)make_node_cache(options("")).collect(std::chrono::hours(-1), false);
         std::error_code ignored;
         std::filesystem::remove_all(folder, ignored);
     }
@@ -80,6 +84,12 @@ class namespaces_fixture {
 };
 
 } // namespace chalk::test
+
+/// Leaves the test as skipped where the kernel lets us limit nothing.
+#define CHALK_NEEDS_CGROUPS()                                                                                          \
+    if (!chalk::test::has_cgroups()) {                                                                                 \
+        CHALK_SKIP("no cgroup here that we may write to: run as root or with delegated cgroups");                      \
+    }
 
 /// Leaves the test as skipped where namespaces cannot be used.
 #define CHALK_NEEDS_NAMESPACES(fixture)                                                                                \

@@ -1,8 +1,13 @@
 #include "runtimes/namespaces/fixture.hpp"
 
 #include "runtimes/image/environment.hpp"
+#include "runtimes/namespaces/cgroups.hpp"
 
 namespace chalk::test {
+
+bool has_cgroups() {
+    return namespaces::cgroups("test").available();
+}
 
 sandbox_request namespaces_fixture::request(const std::string& id) {
     auto source = image::load_environment_source(folder / "environment");

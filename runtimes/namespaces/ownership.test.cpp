@@ -129,7 +129,7 @@ TEST_CASE("SIGKILL of chalk takes its sandboxes, cgroups and folders with it") {
     CHALK_NEEDS_NAMESPACES(here);
     const other_chalk other = start_other(here);
     REQUIRE(runs(other.init));
-    REQUIRE_FALSE(groups_of(other.owner).empty());
+    REQUIRE(groups_of(other.owner).empty() != chalk::test::has_cgroups());
     ::kill(other.process.pid, SIGKILL);
     reap(other);
     CHECK(soon([&] { return !runs(other.init) && !runs(other.nest); }));
@@ -140,6 +140,7 @@ TEST_CASE("SIGKILL of chalk takes its sandboxes, cgroups and folders with it") {
 TEST_CASE("SIGKILL of chalk and its helper still ends the sandboxes, and the next chalk removes what is left") {
     namespaces_fixture here;
     CHALK_NEEDS_NAMESPACES(here);
+    CHALK_NEEDS_CGROUPS();
     const other_chalk other = start_other(here);
     ::kill(other.nest, SIGSTOP); // so that it cannot clean up in between
     ::kill(other.process.pid, SIGKILL);
@@ -168,7 +169,7 @@ TEST_CASE("removing leftovers leaves a living chalk alone") {
     CHECK(
         std::none_of(removed->begin(), removed->end(), [&](const leftover& one) { return one.owner == other.owner; }));
     CHECK(runs(other.init));
-    CHECK_FALSE(groups_of(other.owner).empty());
+    CHECK(groups_of(other.owner).empty() != chalk::test::has_cgroups());
     ::kill(other.process.pid, SIGKILL);
     reap(other);
     CHECK(soon([&] { return groups_of(other.owner).empty(); }));
