@@ -54,7 +54,7 @@ result<void> make(const fs::path& folder, const parts& from, const needed_librar
     }
     image::copy_options sdk;
     sdk.owner = root_alone;
-    sdk.leave_out = [](const fs::path& relative) { return relative.filename() == "__pycache__"; };
+    // The compiled modules go along: the sandbox's copy is read-only, and each run would compile them anew.
     return image::copy_tree(from.python, folder / bundle_layout::python, sdk);
 }
 
