@@ -161,8 +161,7 @@ class node_impl final : public node_base {
         }
         what->score = run.record->score();
         send(state.settings.services->transcripts,
-             write_transcript{who, transcript_job(*run.order, run.record), run.order->artifacts_folder,
-                              transcript_client(node_actor(this))});
+             write_transcript{who, transcript_job(*run.order, run.record), transcript_client(node_actor(this))});
         state.crashed.emplace(who, std::move(what));
     }
 

@@ -50,13 +50,16 @@ class local_site final : public harness_site {
     void remove() override {
         harness_ = nullptr;
         auto last = std::move(*slot_);
-        if (!last->has_folders()) {
+        if (!last->has_folders() && order_->artifacts_folder.empty()) {
             caf::anon_send(owner_, site_removed{last->remove()});
             return;
         }
-        services_.pool->submit([last = std::move(last), to = owner_]() mutable {
+        services_.pool->submit([last = std::move(last), run = order_, to = owner_]() mutable {
             auto how = last->remove();
             last.reset();
+            if (auto given = hand_over_artifacts(*run); how && !given) {
+                how = given.error();
+            }
             caf::anon_send(to, site_removed{std::move(how)});
         });
     }

@@ -169,7 +169,7 @@ class run_impl final : public run_base {
     void write() {
         const auto& order = *state.setup.order;
         send(state.setup.services->transcripts,
-             write_transcript{state.setup.who, transcript_job(order, state.setup.record), order.artifacts_folder,
+             write_transcript{state.setup.who, transcript_job(order, state.setup.record),
                               transcript_client(run_actor(this))});
     }
 

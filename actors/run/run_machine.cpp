@@ -267,7 +267,7 @@ run_commands run_machine::removed(const result<std::optional<std::filesystem::pa
     }
     removed_ = true;
     if (!how) {
-        remark("not all of the sandbox could be removed: " + how.error().message);
+        remark("the run was not cleaned up completely: " + how.error().message);
     } else if (how.value()) {
         remark("the sandbox's files were kept at " + how.value()->string());
     }

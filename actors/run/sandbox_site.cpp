@@ -1,5 +1,6 @@
 #include "actors/run/sandbox_site.hpp"
 
+#include "actors/sinks/transcript_files.hpp"
 #include "protocol/host_channel/messages.hpp"
 #include "runtimes/process/spawn.hpp"
 
@@ -36,6 +37,18 @@ result<void> make_output_places(const run_order& order) {
     return {};
 }
 
+result<void> hand_over_artifacts(const run_order& order) {
+    std::error_code ec;
+    const fs::path& folder = order.artifacts_folder;
+    if (order.prepare_only || folder.empty() || !fs::exists(folder, ec)) {
+        return {};
+    }
+    if (fs::is_empty(folder, ec) && fs::remove(folder, ec)) {
+        return {};
+    }
+    return give_to_owner_of(folder, folder.parent_path().empty() ? "." : folder.parent_path());
+}
+
 namespace {
 
 class sandbox_site final : public harness_site {
@@ -48,7 +61,10 @@ class sandbox_site final : public harness_site {
         if (sandbox_) {
             // Its destructor kills, waits and removes: not on an actor's thread.
             sandbox_->kill();
-            services_.pool->submit([last = std::move(sandbox_)]() mutable { last.reset(); });
+            services_.pool->submit([last = std::move(sandbox_), run = order_]() mutable {
+                last.reset();
+                static_cast<void>(hand_over_artifacts(*run)); // the run's own failure is told already
+            });
         }
     }
 
@@ -99,9 +115,12 @@ class sandbox_site final : public harness_site {
 
     void remove() override {
         relay_.reset();
-        services_.pool->submit([last = std::move(sandbox_), to = owner_]() mutable {
+        services_.pool->submit([last = std::move(sandbox_), run = order_, to = owner_]() mutable {
             auto how = last->remove();
             last.reset();
+            if (auto given = hand_over_artifacts(*run); how && !given) {
+                how = given.error();
+            }
             caf::anon_send(to, site_removed{std::move(how)});
         });
     }

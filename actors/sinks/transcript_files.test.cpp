@@ -1,12 +1,13 @@
 #include "actors/sinks/transcript_files.hpp"
+
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <stdexcept>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace chalk;
 using namespace chalk::actors;
@@ -43,9 +44,11 @@ TEST_CASE("a batch of files is written whole, and nothing else is left in the fo
 TEST_CASE("one file that cannot be written does not touch the others of its batch") {
     const chalk::test::temporary_folder folder;
     std::filesystem::create_directories(folder.path() / "taken.json" / "x");
-    const auto done = write_durably({job(folder.path() / "a.json", "a"), job(folder.path() / "no" / "b.json", "b"),
+    const auto done = write_durably({job(folder.path() / "a.json", "a"),
+                                     job(folder.path() / "no" / "b.json", "b"),
                                      {folder.path() / "c.json", []() -> std::string { throw std::runtime_error("c"); }},
-                                     job(folder.path() / "taken.json", "d"), job(folder.path() / "e.json", "e")});
+                                     job(folder.path() / "taken.json", "d"),
+                                     job(folder.path() / "e.json", "e")});
     CHECK(done[0].has_value());
     CHECK(!done[1]);
     CHECK(done[1].error().message.find("no") != std::string::npos);

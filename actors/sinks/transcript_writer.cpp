@@ -1,6 +1,5 @@
 #include "actors/sinks/transcript_writer.hpp"
 
-#include <system_error>
 #include <utility>
 
 namespace chalk::actors {
@@ -22,17 +21,6 @@ void write_batch(const batch& jobs, const transcript_writer& owner) {
     }
     auto results = write_durably(files);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-        if (!jobs[i].artifacts.empty()) {
-            std::error_code ec;
-            std::filesystem::remove(jobs[i].artifacts, ec); // an empty folder says nothing; any other stays
-            if (std::filesystem::exists(jobs[i].artifacts, ec)) {
-                const auto parent = jobs[i].artifacts.parent_path();
-                auto given = give_to_owner_of(jobs[i].artifacts, parent.empty() ? "." : parent);
-                if (!given && results[i]) {
-                    results[i] = given.error();
-                }
-            }
-        }
         caf::anon_send(jobs[i].client, transcript_written{jobs[i].who, std::move(results[i])});
     }
     caf::anon_send(owner, batch_written{});

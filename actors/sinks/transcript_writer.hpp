@@ -18,7 +18,6 @@ namespace chalk::actors {
 struct write_transcript {
     ticket who{0};
     std::shared_ptr<const file_job> job;
-    std::filesystem::path artifacts; ///< handed over with the transcript, removed if empty; may be empty itself
     transcript_client client;
 };
 

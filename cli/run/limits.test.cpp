@@ -7,7 +7,7 @@ using namespace chalk::cli;
 
 namespace {
 
-const machine two_cores{.memory = bytes{24_GiB.count + (512_MiB).count},
+const machine two_cores{.memory = bytes{(24_GiB).count + (512_MiB).count},
                         .free_disk = 100_GiB,
                         .processes = 32'768,
                         .cpus = 2,
@@ -55,8 +55,8 @@ TEST_CASE("80 % of the free disk is split between the runs that may be alive at 
     options.max_concurrent = 5;
     const auto plan = plan_limits(m, options, false).value();
     CHECK(plan.at_once == 5);
-    CHECK(plan.sandbox.disk.count <= 8_GiB.count / 5);
-    CHECK(plan.sandbox.disk.count > 8_GiB.count / 5 - 10);
+    CHECK(plan.sandbox.disk.count <= (8_GiB).count / 5);
+    CHECK(plan.sandbox.disk.count > (8_GiB).count / 5 - 10);
 }
 
 TEST_CASE("a machine with no room is refused with a remedy") {

@@ -210,7 +210,10 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
     order->prepare_only = options.prepare_only;
     order->reservation = prepared.limits.reservation;
     order->request.keep = options.keep;
-    order->artifacts_folder = run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");
+    if (run.environment != noop_environment) { // which saves none
+        order->artifacts_folder =
+            run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");
+    }
     order->header = {.run_id = run.id.str(),
                      .attempt = static_cast<std::uint32_t>(attempt),
                      .environment = run.environment.string(),

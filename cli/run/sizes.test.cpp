@@ -8,7 +8,7 @@ using namespace chalk::cli;
 TEST_CASE("sizes are read as people write them") {
     CHECK(parse_size("512MiB").value() == 512_MiB);
     CHECK(parse_size("4 GiB").value() == 4_GiB);
-    CHECK(parse_size("1.5G").value() == bytes{3_GiB.count / 2});
+    CHECK(parse_size("1.5G").value() == bytes{(3_GiB).count / 2});
     CHECK(parse_size("2GB").value() == 2_GiB);
     CHECK(parse_size("4096").value() == bytes{4096});
     CHECK(parse_size("10B").value() == bytes{10});
@@ -26,5 +26,5 @@ TEST_CASE("what is no size is refused with an example") {
 TEST_CASE("sizes are printed in the largest unit that fits") {
     CHECK(format_size(bytes{1}) == "1 B");
     CHECK(format_size(4_GiB) == "4 GiB");
-    CHECK(format_size(bytes{3_GiB.count / 2}) == "1.5 GiB");
+    CHECK(format_size(bytes{(3_GiB).count / 2}) == "1.5 GiB");
 }
