@@ -52,7 +52,7 @@ class JsonSchema(ChalkTest):
         validators = sorted((self.out.parent / "t_0_artifacts").rglob("validator.py"))
         self.assertTrue(validators, "the student's file is an artifact")
         rescored = subprocess.run(
-            ["/usr/bin/python3", EXAMPLE / "rescore.py", validators[-1], "--suite", SUITE], capture_output=True, text=True, timeout=120,
+            ["/usr/bin/python3", EXAMPLE / "rescore.py", validators[-1], "--suite", SUITE.parents[1]], capture_output=True, text=True, timeout=120,
         )
         self.assertEqual(rescored.returncode, 0, rescored.stderr)
         self.assertEqual(float(rescored.stdout.split()[0]), first[-1])
