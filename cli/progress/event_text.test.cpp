@@ -5,7 +5,7 @@
 using namespace chalk;
 using namespace chalk::cli;
 
-TEST_CASE("what a student prints cannot steer the terminal") {
+TEST_CASE("a line of a run that goes by cannot steer the terminal") {
     CHECK(printable("a\x1b[2Jb\r\x07\x7f") == "a\xEF\xBF\xBD[2Jb\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
     CHECK(printable("\xC2\x9B"
                     "2J") == "\xEF\xBF\xBD"
