@@ -40,13 +40,15 @@ std::string json_event_line(const run_order& order, const event& e) {
 
 std::string json_finished_line(const run_result& what) {
     const auto& config = what.order->config;
+    std::error_code ec; // a folder that cannot be looked at is not named
+    const bool artifacts = std::filesystem::exists(what.order->artifacts_folder, ec);
     json line = {{"type", "RunFinished"},
                  {"run_id", config.id.str()},
                  {"attempt", static_cast<std::uint32_t>(what.order->attempt)},
                  {"status", to_string(what.how.status)},
                  {"score", what.score ? json(*what.score) : json(nullptr)},
                  {"transcript", what.has_transcript ? json(config.transcript_file.string()) : json(nullptr)},
-                 {"artifacts", what.has_transcript ? json(what.order->artifacts_folder.string()) : json(nullptr)}};
+                 {"artifacts", artifacts ? json(what.order->artifacts_folder.string()) : json(nullptr)}};
     if (what.how.kind) {
         line["error"] = {{"class", to_string(*what.how.kind)}, {"message", what.how.message}};
     } else if (!what.how.message.empty()) {
