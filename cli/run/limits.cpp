@@ -31,6 +31,8 @@ constexpr bytes least_disk = 16_MiB;
 constexpr bytes host_memory = 512_MiB;
 // A run mostly waits for its model: a quarter of a cpu each keeps two cores busy and no more than that.
 constexpr std::uint32_t sandbox_milli_cpus = 250;
+// Thirty sandboxes then fit the 32768 process ids of a small machine; a parallel build needs a few hundred.
+constexpr std::uint32_t sandbox_processes = 1024;
 // Pipes, pidfds, the host channel and cgroup files of one sandbox; a websocket listener and a few clients.
 constexpr std::uint32_t sandbox_files = 16;
 constexpr std::uint32_t chalk_files = 128;
@@ -140,6 +142,8 @@ result<run_plan_limits> plan_limits(const machine& m, const run_options& options
         // Below 2 GiB the harness's share would leave the student nothing: then they halve it.
         limits.student_memory = limits.memory >= harness_memory + harness_memory ? limits.memory - harness_memory
                                                                                  : bytes{limits.memory.count / 2};
+        limits.processes = sandbox_processes;
+        limits.student_processes = sandbox_processes / 2;
         plan.reservation = {.memory = limits.memory,
                             .disk = {},
                             .processes = limits.processes,

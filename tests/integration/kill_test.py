@@ -31,7 +31,7 @@ class Kills(ChalkTest):
     def test_of_16_runs_exactly_those_concerned_end_in_their_class(self):
         marker = "waiting-for-the-killer"
         # The call ends when a file appears, so that no run is over before its part was killed.
-        waiting = f"for i in $(seq 600); do [ -e /out/../tmp/go ] && break; sleep 0.1; done; echo {marker}"
+        waiting = f"for i in $(seq 600); do [ -e /tmp/go ] && break; sleep 0.1; done; echo {marker}"
         config = shell_config(
             turns(bash(waiting, timeout_s=60)), run_id="kill", task_args={"raise_on": "kill-3"},
         )
