@@ -181,7 +181,8 @@ std::string joined(const std::vector<int>& numbers) {
 } // namespace
 
 environment_launch launch_of(const harness_options& options) {
-    return {options.places, options.student, options.config.environment == noop_environment_name};
+    return {options.places, options.student, options.config.environment == noop_environment_name,
+            options.config.id.str()};
 }
 
 json environment_paths(const harness_places& places) {
@@ -214,6 +215,9 @@ result<process::command> host_command(const environment_launch& launch) {
     command.working_directory = launch.places.environment.string();
     command.environment = {fmt::format("PATH={}", search_path), "HOME=/root", "LANG=C.UTF-8",
                            "PYTHONDONTWRITEBYTECODE=1", fmt::format("PYTHONPATH={}", launch.places.python.string())};
+    if (!launch.run.empty()) {
+        command.environment.push_back("CHALK_RUN_ID=" + launch.run);
+    }
     // The environment runs student code too (run_as_student): it needs the way into the student's groups.
     const auto& procs = launch.student.cgroup.procs;
     if (!procs.empty()) {

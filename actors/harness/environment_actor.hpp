@@ -12,6 +12,7 @@ struct environment_launch {
     harness_places places;
     confinement::student_settings student;
     bool noop = false;
+    std::string run; ///< CHALK_RUN_ID of the host; empty: not set
 };
 
 [[nodiscard]] environment_launch launch_of(const harness_options& options);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 using namespace chalk;

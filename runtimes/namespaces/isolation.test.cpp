@@ -1,8 +1,9 @@
 /// What a sandbox shows, and what it does not let anyone inside do. All of it in real namespaces.
 #include "runtimes/namespaces/fixture.hpp"
 
-#include <sys/stat.h>
 #include <fmt/format.h>
+
+#include <sys/stat.h>
 
 using chalk::test::namespaces_fixture;
 using chalk::operator""_MiB;

@@ -1,5 +1,0 @@
-#include "actors/harness/interfaces.hpp"
-#include "runtimes/runtime.hpp"
-#include "protocol/mcp/server.hpp"
-#include "protocol/environment/client.hpp"
-#include "protocol/transcript/transcript.hpp"

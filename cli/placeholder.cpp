@@ -1,1 +1,0 @@
-// Placeholder until the component has its first source.
