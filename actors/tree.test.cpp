@@ -11,6 +11,9 @@
 #include <fstream>
 #include <set>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 using namespace chalk;
 using namespace chalk::actors;
 using namespace std::chrono_literals;
@@ -103,6 +106,8 @@ struct tree {
     std::set<std::string> crashing_harnesses;
     bool sandboxed = true;
     bool prepare_only = false;
+    std::optional<std::uint16_t> websocket_port;
+    std::string host_note;
     resources capacity{
         .memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
     std::optional<std::size_t> max_runs;
@@ -127,6 +132,8 @@ struct tree {
         o->reservation = {.memory = 1_GiB, .disk = 1_GiB, .processes = 1, .milli_cpus = 1, .open_files = 1};
         o->sandboxed = sandboxed;
         o->prepare_only = prepare_only;
+        o->config.websocket_port = websocket_port;
+        o->host_note = host_note;
         o->request.id = o->config.id;
         return o;
     }
@@ -400,4 +407,44 @@ TEST_CASE("a sweep of no runs ends at once") {
     tree t;
     t.start(0);
     CHECK(t.watch->ended);
+}
+
+TEST_CASE("a run's websocket has every event from the host's own first one on, and its file goes with the run") {
+    tree t;
+    t.websocket_port = 0; // any free one
+    t.host_note = "the host says this before the harness exists";
+    t.start(1);
+    t.say("r0", 1, log_line{log_level::info, "chalk", "the harness says this"});
+    const auto access = t.folder.path() / "out" / "r0_websocket.json";
+    std::ifstream in(access);
+    const json how = json::parse(in);
+    CHECK((std::filesystem::status(access).permissions() & std::filesystem::perms::all) ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+    const auto url = how["url"].get<std::string>();
+    const auto colon = url.rfind(':');
+    const unique_fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const std::string request =
+        "GET /events?from=1 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer " +
+        how["token"].get<std::string>() + "\r\n\r\n";
+    REQUIRE(::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()));
+    t.settle();
+    std::string heard(65536, '\0');
+    const ssize_t n = ::recv(client.get(), heard.data(), heard.size(), MSG_DONTWAIT);
+    REQUIRE(n > 0);
+    heard.resize(static_cast<std::size_t>(n));
+    const auto first = heard.find(t.host_note);
+    const auto second = heard.find("the harness says this");
+    REQUIRE(first != std::string::npos);
+    REQUIRE(second != std::string::npos);
+    CHECK(first < second);
+    t.say("r0", 2, task_completed{outcome_status::passed});
+    t.die("r0", {});
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK_FALSE(std::filesystem::exists(access));
 }

@@ -52,10 +52,15 @@ class run_impl final : public run_base {
                                      : make_local_site(state.setup.services->site, state.setup.services->local_harness,
                                                        state.setup.order, this, me);
         state.setup.services->watch->run_began(order);
+        // The listener first: it must have every event from the first on.
+        auto websocket = open_websocket_sink(*state.setup.services->site.io, order);
+        if (websocket) {
+            state.websocket = std::move(*websocket);
+        }
         if (!order.host_note.empty()) {
             tell(state.setup.record->add_own(log_line{log_level::info, "runtime", order.host_note}, now()));
         }
-        obey(open_websocket() ? state.machine->begin() : run_commands{});
+        obey(websocket ? state.machine->begin() : state.machine->refuse(websocket.error()));
         return {
             [this](const event_recorded& m) { on_event(m); },
             [this](const run_prepared&) { obey(state.machine->harness_prepared()); },
@@ -77,17 +82,6 @@ class run_impl final : public run_base {
 
   private:
     static wall_time now() { return std::chrono::system_clock::now(); }
-
-    /// False when the run ends here, because its websocket port is taken.
-    bool open_websocket() {
-        auto sink = open_websocket_sink(*state.setup.services->site.io, *state.setup.order);
-        if (sink) {
-            state.websocket = std::move(*sink);
-            return true;
-        }
-        obey(state.machine->refuse(sink.error()));
-        return false;
-    }
 
     void tell(const event_ptr& e) {
         if (state.websocket) {
