@@ -73,22 +73,24 @@ class fake_local_harness final : public local_harness {
   public:
     explicit fake_local_harness(bool crashes) : crashes_(crashes) {}
     harness_actor spawn(caf::local_actor* owner, event_sink sink) override {
-        const bool crashes = crashes_;
-        return owner->system().spawn([sink, crashes](harness_actor::pointer self) -> harness_actor::behavior_type {
-            if (crashes) {
-                throw std::runtime_error("no such luck");
-            }
-            self->send(sink, event_recorded{std::make_shared<const event>(event{1, {}, log_line{}})});
-            self->send(sink, event_recorded{
-                                 std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})});
-            self->quit();
-            return {[](const cancel_run&) {}, [](const event_flow&) {}};
-        });
+        // With arguments rather than captures: CAF 0.17 dereferences a null pointer for a function without any.
+        return owner->system().spawn(act, std::move(sink), crashes_);
     }
     bool has_folders() const noexcept override { return false; }
     result<std::optional<std::filesystem::path>> remove() override { return std::optional<std::filesystem::path>{}; }
 
   private:
+    static harness_actor::behavior_type act(harness_actor::pointer self, const event_sink& sink, bool crashes) {
+        if (crashes) {
+            throw std::runtime_error("no such luck");
+        }
+        self->send(sink, event_recorded{std::make_shared<const event>(event{1, {}, log_line{}})});
+        self->send(sink,
+                   event_recorded{std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})});
+        self->quit();
+        return {[](const cancel_run&) {}, [](const event_flow&) {}};
+    }
+
     bool crashes_;
 };
 

@@ -36,7 +36,9 @@ TEST_CASE("smaller sandboxes run as many at once as the cpus bear") {
     CHECK(plan.sandbox.student_memory == 256_MiB);
     CHECK(plan.at_once == 8);
     options.overcommit = 2;
-    CHECK(plan_limits(two_cores, options, false).value().at_once == 12); // pids are not stretched
+    CHECK(plan_limits(two_cores, options, false).value().at_once == 16);
+    options.overcommit = 10;
+    CHECK(plan_limits(two_cores, options, false).value().at_once == 25); // process ids are not stretched
 }
 
 TEST_CASE("CHALK_SANDBOX_MEMORY_BYTES sets the size, --memory goes before it") {
