@@ -1,6 +1,6 @@
 #include "runtimes/image/rootfs.hpp"
 
-#include "runtimes/namespaces/fixture.hpp"
+#include "runtimes/namespaces/fixture.test.hpp"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "runtimes/namespaces/fixture.hpp"
+#include "runtimes/namespaces/fixture.test.hpp"
 
 #include "runtimes/image/environment.hpp"
 #include "runtimes/namespaces/cgroups.hpp"

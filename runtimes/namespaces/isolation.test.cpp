@@ -1,5 +1,5 @@
 /// What a sandbox shows, and what it does not let anyone inside do. All of it in real namespaces.
-#include "runtimes/namespaces/fixture.hpp"
+#include "runtimes/namespaces/fixture.test.hpp"
 
 #include <fmt/format.h>
 

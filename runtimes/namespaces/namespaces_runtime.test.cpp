@@ -1,6 +1,6 @@
 #include "runtimes/namespaces/namespaces_runtime.hpp"
 
-#include "runtimes/namespaces/fixture.hpp"
+#include "runtimes/namespaces/fixture.test.hpp"
 
 #include <fmt/format.h>
 

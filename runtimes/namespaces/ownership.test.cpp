@@ -1,6 +1,6 @@
 /// What is left when a chalk is killed: nothing, or what the next one removes.
 #include "runtimes/namespaces/cgroups.hpp"
-#include "runtimes/namespaces/fixture.hpp"
+#include "runtimes/namespaces/fixture.test.hpp"
 #include "runtimes/namespaces/owner.hpp"
 #include "runtimes/process/spawn.hpp"
 

@@ -22,7 +22,7 @@ def folder_of(path: str) -> str:
 def faults(root: pathlib.Path, files: list[str]):
     for name in files:
         folder = folder_of(name)
-        is_test = name.endswith((".test.cpp", ".fuzz.cpp"))
+        is_test = name.endswith((".test.cpp", ".test.hpp", ".fuzz.cpp"))
         for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)
             if not match:
