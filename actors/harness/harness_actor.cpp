@@ -188,7 +188,9 @@ class harness : public harness_core::stateful_base<harness_state> {
     /// Copying blocks: it gets a thread of its own, and only for a task that wants files saved.
     void carry_out(lifecycle::save_artifacts& command) {
         auto copier = spawn<caf::detached + caf::linked + caf::monitored>(
-            [to = agent_owner(self()), done = self(), places = options_.places, command](caf::event_based_actor* me) {
+            // The command goes as an argument: CAF 0.17 dereferences a null pointer for a function actor without any.
+            [to = agent_owner(self()), done = self(),
+             places = options_.places](caf::event_based_actor* me, const lifecycle::save_artifacts& command) {
                 const auto report = copy_artifacts(places.workdir, places.out, command.index, command.patterns,
                                                    {defaults::artifact_size, defaults::artifacts_per_step});
                 for (const auto& saved : report.saved) {
@@ -198,7 +200,8 @@ class harness : public harness_core::stateful_base<harness_state> {
                     me->send(to, agent_did{log_line{log_level::warning, "chalk", complaint}});
                 }
                 me->send(done, artifacts_copied{});
-            });
+            },
+            command);
         adopt(copier);
     }
 
