@@ -190,8 +190,8 @@ class harness : public harness_core::stateful_base<harness_state> {
         auto copier = spawn<caf::detached + caf::linked + caf::monitored>(
             // The command goes as an argument: CAF 0.17 dereferences a null pointer for a function actor without any.
             [to = agent_owner(self()), done = self(),
-             places = options_.places](caf::event_based_actor* me, const lifecycle::save_artifacts& command) {
-                const auto report = copy_artifacts(places.workdir, places.out, command.index, command.patterns,
+             places = options_.places](caf::event_based_actor* me, const lifecycle::save_artifacts& wanted) {
+                const auto report = copy_artifacts(places.workdir, places.out, wanted.index, wanted.patterns,
                                                    {defaults::artifact_size, defaults::artifacts_per_step});
                 for (const auto& saved : report.saved) {
                     me->send(to, agent_did{saved});
