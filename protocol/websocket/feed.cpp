@@ -138,8 +138,10 @@ class feed_impl final : public feed, public std::enable_shared_from_this<feed_im
             wake_posted_ = false;
         }
         const auto all = sessions_; // a session that ends takes itself out
-        for (const auto& client : all) {
-            client->wake();
+        for (const auto& one : all) {
+            if (const auto client = one.lock()) {
+                client->wake();
+            }
         }
     }
 
@@ -147,8 +149,9 @@ class feed_impl final : public feed, public std::enable_shared_from_this<feed_im
     feed_options options_;
     tcp::acceptor acceptor_;
     std::uint16_t port_ = 0;
-    bool closed_ = false;                         ///< io thread
-    std::set<std::shared_ptr<session>> sessions_; ///< io thread
+    bool closed_ = false; ///< io thread
+    /// Weak: sessions hold the feed, and would otherwise outlive an io context that stops under them. io thread.
+    std::set<std::weak_ptr<session>, std::owner_less<>> sessions_;
     std::mutex mutex_;
     std::deque<event_ptr> events_; ///< guarded by mutex_
     bool wake_posted_ = false;     ///< guarded by mutex_
