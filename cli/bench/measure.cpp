@@ -1,0 +1,129 @@
+#include "cli/bench/measure.hpp"
+
+#include "actors/tree.hpp"
+#include "cli/run/prepare_run.hpp"
+#include "protocol/event/event.hpp"
+#include "protocol/net/io_thread.hpp"
+#include "runtimes/bundle/bundle.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <future>
+#include <memory>
+#include <system_error>
+
+#include <sys/resource.h>
+
+namespace chalk::cli::bench {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Hears nothing but the end.
+class silent_watcher final : public actors::watcher {
+  public:
+    [[nodiscard]] bool wants_events() const noexcept override { return false; }
+    void run_began(const actors::run_order&) override {}
+    void run_event(const actors::run_order&, const event_ptr&) override {}
+    void run_prepared(const actors::run_order&) override {}
+    void run_finished(const actors::run_result&, const actors::sweep_counts&) override {}
+    void sweep_finished(const actors::sweep_counts& counts, const std::optional<failure>& trouble) override {
+        if (trouble) {
+            end_.set_value(*trouble);
+        } else {
+            end_.set_value(counts);
+        }
+    }
+    [[nodiscard]] std::future<result<actors::sweep_counts>> end() { return end_.get_future(); }
+
+  private:
+    std::promise<result<actors::sweep_counts>> end_;
+};
+
+bytes peak_memory() {
+    rusage use{};
+    ::getrusage(RUSAGE_SELF, &use);
+    return bytes{static_cast<std::uint64_t>(use.ru_maxrss) << 10U};
+}
+
+std::uint64_t mean_size(const std::vector<config::run_config>& runs) {
+    std::uint64_t total = 0;
+    for (const auto& run : runs) {
+        std::error_code ec;
+        const auto size = fs::file_size(run.transcript_file, ec);
+        total += ec ? 0 : size;
+    }
+    return total / runs.size();
+}
+
+} // namespace
+
+result<measured_runs> measure_runs(const run_options& options) {
+    io_thread io;
+    auto prepared = prepare_runs(io.context(), options);
+    if (!prepared) {
+        return config_failure(prepared.error().message);
+    }
+    auto runs = config::split(prepared->base, options.runs);
+    if (!runs) {
+        return runs.error();
+    }
+    actors::tree_settings settings;
+    if (options.no_containerized) {
+        auto parts = bundle::find_parts();
+        if (!parts) {
+            return parts.error();
+        }
+        settings.python = parts->python;
+        settings.file_tool = parts->file_tool;
+    }
+    const auto watch = std::make_shared<silent_watcher>();
+    auto end = watch->end();
+    settings.runs = options.runs;
+    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
+        return make_order(*prepared, options, runs->at(key.index), key, attempt);
+    };
+    settings.capacity = prepared->limits.capacity;
+    settings.max_runs = options.max_concurrent;
+    settings.sandboxes = prepared->sandboxes;
+    settings.watch = watch;
+    const auto start = std::chrono::steady_clock::now();
+    const auto tree = actors::run_tree::start(io.context(), std::move(settings));
+    auto counts = end.get();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (!counts) {
+        return counts.error();
+    }
+    return measured_runs{took.count(), *counts, mean_size(*runs), peak_memory()};
+}
+
+result<double> measure_floor(const fs::path& program, const std::vector<std::string>& arguments) {
+    if (!fs::exists(program)) {
+        return harness_failure(
+            fmt::format("{} is not there: build the target all of the release preset", program.string()));
+    }
+    // Arguments are numbers and paths of ours; quoting covers a build folder with spaces.
+    std::string line = fmt::format("'{}'", program.string());
+    for (const auto& argument : arguments) {
+        line += fmt::format(" '{}'", argument);
+    }
+    const auto close = [](std::FILE* file) { ::pclose(file); };
+    std::unique_ptr<std::FILE, decltype(close)> output(::popen(line.c_str(), "re"), close);
+    std::string text(4096, '\0');
+    text.resize(output ? std::fread(text.data(), 1, text.size(), output.get()) : 0);
+    const json said = json::parse(text, nullptr, false);
+    if (!said.is_object() || !said.contains("per_s") || !said["per_s"].is_number()) {
+        return harness_failure(fmt::format("{} printed no figure: {}", program.string(), text));
+    }
+    return said["per_s"].get<double>();
+}
+
+fs::path build_folder() {
+    std::error_code ec;
+    return fs::read_symlink("/proc/self/exe", ec).parent_path();
+}
+
+} // namespace chalk::cli::bench
