@@ -21,7 +21,7 @@ if(CHALK_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-O1 -Wl,-z,now)
+  add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,-O1 -Wl,-z,lazy)
   add_compile_options(-ffunction-sections -fdata-sections)
 endif()
 

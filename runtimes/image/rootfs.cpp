@@ -1,6 +1,7 @@
 #include "runtimes/image/rootfs.hpp"
 
 #include "protocol/core/read_file.hpp"
+#include "runtimes/image/archive_library.hpp"
 #include "runtimes/image/fingerprint.hpp"
 #include "runtimes/image/skeleton.hpp"
 #include "runtimes/image/tree_copy.hpp"
@@ -29,8 +30,8 @@ using reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 using writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
 
-failure cannot(const fs::path& source, archive* what) {
-    const char* why = ::archive_error_string(what);
+failure cannot(const archive_library& lib, const fs::path& source, archive* what) {
+    const char* why = lib.archive_error_string(what);
     return image_failure(fmt::format("{}: {}", source.string(), why != nullptr ? why : "cannot be read"));
 }
 
@@ -43,81 +44,86 @@ std::string relative_name(const fs::path& name, const fs::path& top) {
 
 /// Unpacks everything but devices, pipes and sockets below the current folder, through libarchive's own guards against
 /// links that lead out.
-result<void> unpack(archive* from, const fs::path& source, const fs::path& top, const fs::path& target,
-                    const tree_owners& owners) {
-    const writer to(::archive_write_disk_new(), &archive_write_free);
-    ::archive_write_disk_set_options(to.get(), (owners.hand_over ? 0 : ARCHIVE_EXTRACT_OWNER) | ARCHIVE_EXTRACT_PERM |
-                                                   ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
-                                                   ARCHIVE_EXTRACT_UNLINK);
-    const entry current(::archive_entry_new2(from), &archive_entry_free);
+result<void> unpack(const archive_library& lib, archive* from, const fs::path& source, const fs::path& top,
+                    const fs::path& target, const tree_owners& owners) {
+    const writer to(lib.archive_write_disk_new(), lib.archive_write_free);
+    lib.archive_write_disk_set_options(to.get(), (owners.hand_over ? 0 : ARCHIVE_EXTRACT_OWNER) | ARCHIVE_EXTRACT_PERM |
+                                                     ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
+                                                     ARCHIVE_EXTRACT_UNLINK);
+    const entry current(lib.archive_entry_new2(from), lib.archive_entry_free);
     for (;;) {
-        const int rc = ::archive_read_next_header2(from, current.get());
+        const int rc = lib.archive_read_next_header2(from, current.get());
         if (rc == ARCHIVE_EOF) {
-            return ::archive_write_close(to.get()) == ARCHIVE_OK ? result<void>{} : cannot(source, to.get());
+            return lib.archive_write_close(to.get()) == ARCHIVE_OK ? result<void>{} : cannot(lib, source, to.get());
         }
         if (rc < ARCHIVE_WARN) {
-            return cannot(source, from);
+            return cannot(lib, source, from);
         }
         if (!top.empty()) {
-            ::archive_read_disk_descend(from);
+            lib.archive_read_disk_descend(from);
         }
-        const std::string name = relative_name(::archive_entry_pathname(current.get()), top);
-        const auto type = ::archive_entry_filetype(current.get());
-        const bool link = ::archive_entry_hardlink(current.get()) != nullptr;
+        const std::string name = relative_name(lib.archive_entry_pathname(current.get()), top);
+        const auto type = lib.archive_entry_filetype(current.get());
+        const bool link = lib.archive_entry_hardlink(current.get()) != nullptr;
         if (name.empty() || (!link && type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK)) {
             continue;
         }
-        ::archive_entry_set_pathname(current.get(), (target / name).c_str());
+        lib.archive_entry_set_pathname(current.get(), (target / name).c_str());
         if (link) {
-            const std::string original = relative_name(::archive_entry_hardlink(current.get()), top);
-            ::archive_entry_set_hardlink(current.get(), (target / original).c_str());
+            const std::string original = relative_name(lib.archive_entry_hardlink(current.get()), top);
+            lib.archive_entry_set_hardlink(current.get(), (target / original).c_str());
         }
-        ::archive_entry_set_uid(current.get(), ::archive_entry_uid(current.get()) + owners.base);
-        ::archive_entry_set_gid(current.get(), ::archive_entry_gid(current.get()) + owners.base);
-        ::archive_entry_unset_birthtime(current.get());
-        if (::archive_write_header(to.get(), current.get()) < ARCHIVE_WARN) {
-            return cannot(source, to.get());
+        lib.archive_entry_set_uid(current.get(), lib.archive_entry_uid(current.get()) + owners.base);
+        lib.archive_entry_set_gid(current.get(), lib.archive_entry_gid(current.get()) + owners.base);
+        lib.archive_entry_unset_birthtime(current.get());
+        if (lib.archive_write_header(to.get(), current.get()) < ARCHIVE_WARN) {
+            return cannot(lib, source, to.get());
         }
         const void* block = nullptr;
         std::size_t size = 0;
         la_int64_t offset = 0;
         while (!link && type == AE_IFREG) {
-            const int got = ::archive_read_data_block(from, &block, &size, &offset);
+            const int got = lib.archive_read_data_block(from, &block, &size, &offset);
             if (got == ARCHIVE_EOF) {
                 break;
             }
             if (got < ARCHIVE_WARN) {
-                return cannot(source, from);
+                return cannot(lib, source, from);
             }
-            if (::archive_write_data_block(to.get(), block, size, offset) < ARCHIVE_WARN) {
-                return cannot(source, to.get());
+            if (lib.archive_write_data_block(to.get(), block, size, offset) < ARCHIVE_WARN) {
+                return cannot(lib, source, to.get());
             }
         }
-        if (::archive_write_finish_entry(to.get()) < ARCHIVE_WARN) {
-            return cannot(source, to.get());
+        if (lib.archive_write_finish_entry(to.get()) < ARCHIVE_WARN) {
+            return cannot(lib, source, to.get());
         }
     }
 }
 
 result<void> fill(const fs::path& source, const fs::path& target, const tree_owners& owners) {
     std::error_code error;
+    const auto loaded = load_archive_library();
+    if (!loaded) {
+        return loaded.error();
+    }
+    const archive_library& lib = **loaded;
     const bool folder = fs::is_directory(source, error);
-    const reader from(folder ? ::archive_read_disk_new() : ::archive_read_new(), &archive_read_free);
+    const reader from(folder ? lib.archive_read_disk_new() : lib.archive_read_new(), lib.archive_read_free);
     if (folder) {
-        ::archive_read_disk_set_symlink_physical(from.get());
-        ::archive_read_disk_set_behavior(from.get(), ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS);
-        if (::archive_read_disk_open(from.get(), source.c_str()) != ARCHIVE_OK) {
-            return cannot(source, from.get());
+        lib.archive_read_disk_set_symlink_physical(from.get());
+        lib.archive_read_disk_set_behavior(from.get(), ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS);
+        if (lib.archive_read_disk_open(from.get(), source.c_str()) != ARCHIVE_OK) {
+            return cannot(lib, source, from.get());
         }
-        return unpack(from.get(), source, source, target, owners);
+        return unpack(lib, from.get(), source, source, target, owners);
     }
-    ::archive_read_support_filter_all(from.get());
-    ::archive_read_support_format_tar(from.get());
+    lib.archive_read_support_filter_all(from.get());
+    lib.archive_read_support_format_tar(from.get());
     constexpr std::size_t block = 128 * 1024;
-    if (::archive_read_open_filename(from.get(), source.c_str(), block) != ARCHIVE_OK) {
-        return cannot(source, from.get());
+    if (lib.archive_read_open_filename(from.get(), source.c_str(), block) != ARCHIVE_OK) {
+        return cannot(lib, source, from.get());
     }
-    return unpack(from.get(), source, {}, target, owners);
+    return unpack(lib, from.get(), source, {}, target, owners);
 }
 
 /// Replaces a file of the image, never through a link of the image.
