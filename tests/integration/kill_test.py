@@ -26,6 +26,10 @@ def student_shell_of(run_id, marker):
     return [p for p in processes_of_run(run_id) if marker in p.command and "bash" in p.command and "--channel-fd" not in p.command]
 
 
+def sleeper_of(run_id):
+    return [p for p in processes_of_run(run_id) if p.command == "sleep 3600"]
+
+
 @needs_root
 class Kills(ChalkTest):
     def test_of_16_runs_exactly_those_concerned_end_in_their_class(self):
@@ -46,16 +50,17 @@ class Kills(ChalkTest):
             if process.poll() is not None:
                 out, err = process.communicate()
                 raise Failed(f"chalk ended early with {process.returncode}\n{out[-3000:]}\n{err[-3000:]}")
-            return all(student_shell_of(f"kill-{i}", marker) for i in range(RUNS))
+            return all(student_shell_of(f"kill-{i}", marker) and sleeper_of(f"kill-{i}") for i in range(RUNS))
 
         eventually(all_wait, 90, "all 16 students wait in their shells")
-        os.kill(harness_of("kill-0")[0].pid, signal.SIGKILL)
-        os.kill(environment_host_of("kill-1")[0].pid, signal.SIGKILL)
-        os.kill(student_shell_of("kill-2", marker)[0].pid, signal.SIGKILL)
-        for i in range(1, RUNS):
-            for sleeper in processes_of_run(f"kill-{i}"):
-                if sleeper.command == "sleep 3600":
-                    os.kill(sleeper.pid, signal.SIGTERM)
+        victims = [harness_of("kill-0"), environment_host_of("kill-1"), student_shell_of("kill-2", marker)]
+        sleepers = [sleeper_of(f"kill-{i}") for i in range(RUNS)]
+        for found in victims:
+            self.assertEqual(len(found), 1, found)
+            os.kill(found[0].pid, signal.SIGKILL)
+        for i in [1, *range(3, RUNS)]:
+            for sleeper in sleepers[i]:
+                os.kill(sleeper.pid, signal.SIGTERM)
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 1, err[-3000:])
 
@@ -96,7 +101,7 @@ class Kills(ChalkTest):
         )
         process.communicate()
         self.run_shell(shell_config(run_id="next"))
-        self.assertLessEqual(chalk_cgroups(), before)
+        self.assertLessEqual(chalk_cgroups(), before, "after the next start no cgroup is left")
         self.assertEqual([p for p in pathlib.Path("/run/chalk").glob(f"*{process.pid}-*")], [])
         self.assertEqual(json.loads(chalk("gc", "--dry-run", "--json", check=0).stdout)["leftovers"], [])
 
