@@ -22,7 +22,7 @@ struct cancel_run {
 /// --prepare-only: the sandbox is ready, no step will start.
 struct run_prepared {};
 
-template <class Inspector>
+template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, event_recorded& x) {
     std::string line;
     if constexpr (Inspector::reads_state) {
@@ -39,12 +39,12 @@ typename Inspector::result_type inspect(Inspector& f, event_recorded& x) {
     return f(caf::meta::type_name("event_recorded"), line, caf::meta::load_callback(load));
 }
 
-template <class Inspector>
+template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, cancel_run& x) {
     return f(caf::meta::type_name("cancel_run"), x.reason);
 }
 
-template <class Inspector>
+template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, run_prepared&) {
     return f(caf::meta::type_name("run_prepared"));
 }
@@ -52,7 +52,7 @@ typename Inspector::result_type inspect(Inspector& f, run_prepared&) {
 } // namespace chalk::actors
 
 CAF_BEGIN_TYPE_ID_BLOCK(chalk, first_custom_type_id)
-  CAF_ADD_TYPE_ID(chalk, (chalk::actors::event_recorded))
-  CAF_ADD_TYPE_ID(chalk, (chalk::actors::cancel_run))
-  CAF_ADD_TYPE_ID(chalk, (chalk::actors::run_prepared))
+CAF_ADD_TYPE_ID(chalk, (chalk::actors::event_recorded))
+CAF_ADD_TYPE_ID(chalk, (chalk::actors::cancel_run))
+CAF_ADD_TYPE_ID(chalk, (chalk::actors::run_prepared))
 CAF_END_TYPE_ID_BLOCK(chalk)

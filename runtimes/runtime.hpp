@@ -33,8 +33,8 @@ struct sandbox_limits {
 /// An environment as it lies in a folder of the host.
 struct environment_source {
     std::filesystem::path folder;
-    std::string digest;                           ///< sha256:<hex> over names, modes and contents
-    std::vector<std::filesystem::path> mask;      ///< [tool.chalk] mask: host paths that must not be visible inside
+    std::string digest;                      ///< sha256:<hex> over names, modes and contents
+    std::vector<std::filesystem::path> mask; ///< [tool.chalk] mask: host paths that must not be visible inside
 };
 
 struct sandbox_request {
@@ -43,13 +43,13 @@ struct sandbox_request {
     sandbox_limits limits;
     std::filesystem::path out_folder; ///< of the host; mounted at /out; exists; empty for a throwaway sandbox
     std::optional<std::filesystem::path> rootfs; ///< a folder or tar instead of the host's own /usr
-    bool keep = false; ///< leave the sandbox's files behind when it ends and say where
+    bool keep = false;                           ///< leave the sandbox's files behind when it ends and say where
 };
 
 /// How a sandbox ended.
 struct sandbox_exit {
-    int code = 0;   ///< the harness's exit code
-    int signal = 0; ///< or the signal that ended it
+    int code = 0;                  ///< the harness's exit code
+    int signal = 0;                ///< or the signal that ended it
     bool memory_exhausted = false; ///< the kernel killed for memory somewhere inside
     std::string last_words;        ///< the end of the harness's stderr, at most 4 KiB
 };

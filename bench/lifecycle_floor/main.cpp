@@ -1,12 +1,8 @@
 // What a lifecycle in one process cannot do without: start and reap one child, write the transcript's bytes to a
 // temporary name, fsync, rename, fsync the folder. Nothing of chalk is linked.
 //
-// Usage: chalk-bench-lifecycle-floor CHILD COUNT CONCURRENCY BYTES FOLDER    prints {"count":..,"seconds":..,"per_s":..}
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Usage: chalk-bench-lifecycle-floor CHILD COUNT CONCURRENCY BYTES FOLDER    prints
+// {"count":..,"seconds":..,"per_s":..}
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +10,11 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 extern char** environ; // NOLINT: POSIX gives it no header before _GNU_SOURCE
 
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     close(folder_fd);
-    std::printf("{\"count\":%zu,\"seconds\":%.4f,\"per_s\":%.1f}\n", count, seconds, static_cast<double>(count) / seconds);
+    std::printf("{\"count\":%zu,\"seconds\":%.4f,\"per_s\":%.1f}\n", count, seconds,
+                static_cast<double>(count) / seconds);
     return 0;
 }

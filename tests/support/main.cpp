@@ -29,7 +29,9 @@ std::size_t cases_run = 0;
 
 namespace chalk::test {
 
-void note_skip(const std::string& reason) { skipped().push_back({reason}); }
+void note_skip(const std::string& reason) {
+    skipped().push_back({reason});
+}
 
 } // namespace chalk::test
 
