@@ -31,7 +31,6 @@ void add_size(CLI::App& app, const std::string& name, std::optional<bytes>& valu
 void add_run_command(CLI::App& app, exit_code& code) {
     auto* run = app.add_subcommand("run", "Run a task, once or many times, each in a sandbox of its own");
     const auto options = std::make_shared<run_options>();
-    const auto channel = std::make_shared<std::optional<int>>();
     auto& o = *options;
     auto* config =
         run->add_option("--config", o.config, "run config: a JSON file, or JSON itself")->type_name("FILE|JSON");
@@ -56,13 +55,7 @@ void add_run_command(CLI::App& app, exit_code& code) {
     run->add_flag("--no-containerized", o.no_containerized, "run here, without sandboxes: no isolation");
     run->add_flag("--prepare-only", o.prepare_only, "set one sandbox up, up to the first step, and wait for Ctrl-C");
     run->add_flag("--dry-run", o.dry_run, "say what would run, and stop");
-    // Inside a sandbox: the config comes over this descriptor, never in argv (docs/protocols/host-channel.md).
-    run->add_option("--channel-fd", *channel)->group("");
-    run->callback([options, channel, config, &code] {
-        if (*channel) {
-            code = static_cast<exit_code>(actors::run_inner_harness(**channel));
-            return;
-        }
+    run->callback([options, config, &code] {
         if (config->count() == 0) {
             throw CLI::RequiredError("--config");
         }

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 
 namespace chalk::actors {
@@ -59,12 +60,14 @@ int run_inner_harness(int channel_fd, inner_options options) {
         configure_name_service();
     }
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    // A heap for each of its few threads would cost more pages than it saves waiting.
+    ::mallopt(M_ARENA_MAX, 1);
 
     inner_end how;
     {
         // Actors hand work to the io thread until their last breath, so it goes last.
         io_thread io;
-        actor_system_settings settings({2, true});
+        actor_system_settings settings({1, true});
         caf::actor_system system(settings);
         system.await_actors_before_shutdown(false);
         // Shared: it may be set and waited for at the very moment in which this block ends.

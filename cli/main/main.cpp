@@ -1,4 +1,5 @@
 #include "cli/commands.hpp"
+#include "cli/main/roles.hpp"
 
 #include <fmt/format.h>
 
@@ -48,6 +49,9 @@ int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
         std::puts("chalk " CHALK_VERSION);
         return 0;
+    }
+    if (const auto code = chalk::cli::play_inner_role(argc, argv)) {
+        return *code;
     }
     try {
         exit_code code = exit_code::fine;

@@ -35,7 +35,10 @@ step_result<std::shared_ptr<runtime>> open_runtime(boost::asio::io_context& io, 
         return refused{exit_code::usage,
                        fmt::format("--runtime {}: there is no such runtime; known: {}", name, default_runtime)};
     }
-    std::shared_ptr<runtime> made = make_namespaces_runtime(io, {});
+    namespaces_options how;
+    std::error_code unreadable; // then harnesses are executed
+    how.copied_program = fs::read_symlink("/proc/self/exe", unreadable);
+    std::shared_ptr<runtime> made = make_namespaces_runtime(io, std::move(how));
     const probe_report report = made->probe();
     if (!report.usable()) {
         std::string message = fmt::format("the runtime {} cannot be used on this machine:", name);

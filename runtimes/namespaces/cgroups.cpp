@@ -243,13 +243,17 @@ void sandbox_cgroup::close_descriptors() {
 
 result<void> sandbox_cgroup::remove() {
     result<void> done;
-    for (const fs::path& root : roots_) {
-        if (const int error = remove_tree(root); error != 0 && done) {
-            done = cannot("remove the cgroup", root, error);
+    // The last first: what we made ourselves needs no listing, which costs more than all else here.
+    for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+        if (::rmdir(group->c_str()) == 0) {
+            continue;
+        }
+        if (const int error = remove_tree(*group); error != 0 && done) {
+            done = cannot("remove the cgroup", *group, error);
         }
     }
     if (done) {
-        roots_.clear();
+        groups_.clear();
     }
     return done;
 }
@@ -310,7 +314,11 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
         if (::mkdir(run.c_str(), 0755) != 0) {
             return cannot("make the cgroup", run, errno);
         }
-        made.roots_.push_back(run);
+        made.groups_.push_back(run);
+        const auto make = [&](const fs::path& group) {
+            made.groups_.push_back(group);
+            return make_group(group);
+        };
         if (auto done = set_limits(which, run, limits.memory, limits.processes); !done) {
             return done;
         }
@@ -319,7 +327,7 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
                 return cannot("pass controllers on in", run, error);
             }
         }
-        if (auto done = make_group(student); !done) {
+        if (auto done = make(student); !done) {
             return done;
         }
         if (auto done = set_limits(which, student, limits.student_memory, limits.student_processes); !done) {
@@ -338,7 +346,7 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
         }
         if (which.v2) {
             const fs::path harness = run / "harness";
-            if (auto done = make_group(harness); !done) {
+            if (auto done = make(harness); !done) {
                 return done;
             }
             made.into_.reset(::open(harness.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -356,7 +364,7 @@ result<std::optional<sandbox_cgroup>> cgroups::make(const run_id& id, const sand
         }
         if (which.v2 || which.pids) {
             const fs::path calls = student / "calls";
-            if (auto done = make_group(calls); !done) {
+            if (auto done = make(calls); !done) {
                 return done;
             }
             bool handed_over = true;

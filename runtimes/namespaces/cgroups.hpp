@@ -59,7 +59,7 @@ class sandbox_cgroup {
 
   private:
     friend class cgroups;
-    std::vector<std::filesystem::path> roots_; ///< <base>/chalk/<owner>/<run>, one a hierarchy
+    std::vector<std::filesystem::path> groups_; ///< what was made, each after the one that holds it
     std::vector<std::filesystem::path> memory_events_;
     std::vector<unique_fd> student_procs_;
     std::vector<unique_fd> join_;

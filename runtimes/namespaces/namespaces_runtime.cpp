@@ -112,11 +112,13 @@ result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const founda
     orders.folder = folder.string();
     orders.first_id = base.ids.first;
     orders.id_count = base.ids.count;
+    orders.init_program = program->string();
     orders.newuidmap = find_program("newuidmap").value_or("").string();
     orders.newgidmap = find_program("newgidmap").value_or("").string();
     orders.remove_at_end = cgroups_.owner_folders();
     orders.remove_at_end.push_back(folder.string());
-    return nest_client::start(*program, orders, seccomp->get());
+    return nest_client::start(options_.copied_program.empty() ? *program : options_.copied_program, orders,
+                              seccomp->get());
 }
 
 result<foundation> namespaces_runtime::lay_foundation() const {
@@ -344,6 +346,7 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     // The leak checker stops the world with ptrace, which the filter denies.
     orders.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
 #endif
+    orders.copy = !options_.copied_program.empty();
     std::vector<int> descriptors = {harness_errors.get(), harness_channel.get()};
     parts.student.uid = sandbox_layout::student_uid;
     parts.student.gid = sandbox_layout::student_gid;

@@ -18,9 +18,12 @@
 namespace chalk {
 
 struct namespaces_options {
-    std::filesystem::path cache_folder;        ///< empty: image::cache::default_folder()
-    std::filesystem::path state_folder;        ///< empty: /run/chalk for root, else $XDG_RUNTIME_DIR/chalk
-    std::filesystem::path nest_program;        ///< empty: chalk-nest beside the running executable
+    std::filesystem::path cache_folder; ///< empty: image::cache::default_folder()
+    std::filesystem::path state_folder; ///< empty: /run/chalk for root, else $XDG_RUNTIME_DIR/chalk
+    std::filesystem::path nest_program; ///< empty: chalk-nest beside the running executable
+    /// chalk, when it is the harness: its role `nest` is the helper then, and harnesses are copies of that, which need
+    /// not load and link anything. Empty: chalk-nest is the helper, and `harness` is executed.
+    std::filesystem::path copied_program;
     std::optional<bundle::parts> bundle_parts; ///< nullopt: of the running executable
     /// What runs as the harness, and its environment.
     std::vector<std::string> harness = {"/chalk/chalk", "run", "--no-containerized", "--channel-fd", "3"};

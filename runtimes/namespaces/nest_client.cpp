@@ -1,5 +1,6 @@
 #include "runtimes/namespaces/nest_client.hpp"
 
+#include "runtimes/namespaces/nest/copy.hpp"
 #include "runtimes/process/spawn.hpp"
 
 #include <fmt/format.h>
@@ -56,8 +57,7 @@ result<void> send_packet(int socket, const std::string& bytes, const std::vector
         sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent != static_cast<ssize_t>(bytes.size())) {
-        return sandbox_failure(
-            fmt::format("the helper that makes sandboxes (chalk-nest) is gone: {}", std::strerror(errno)));
+        return sandbox_failure(fmt::format("the helper that makes sandboxes is gone: {}", std::strerror(errno)));
     }
     return {};
 }
@@ -103,7 +103,13 @@ result<std::unique_ptr<nest_client>> nest_client::start(const std::filesystem::p
     constexpr int child_end = 3;
     process::command command;
     command.executable = program.string();
-    command.arguments = {"nest", std::to_string(child_end)};
+    command.arguments = {"nest", std::to_string(child_end), std::string(nest::title_room, ' ')};
+    // Once here, and not in each of its copies.
+    command.environment = {"LD_BIND_NOW=1"};
+#if defined(__SANITIZE_ADDRESS__)
+    // For its copies, as for harnesses that are executed.
+    command.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
+#endif
     command.descriptors = {{pair->theirs.get(), child_end}, {STDERR_FILENO, STDERR_FILENO}};
     // It ends when its socket closes, which the kernel does for us however we die. A parent-death signal would fire
     // when the calling thread ends, which a worker thread of the pool may do long before the process.
@@ -122,8 +128,8 @@ result<std::unique_ptr<nest_client>> nest_client::start(const std::filesystem::p
     }
     const auto answer = receive_report(client->socket_.get(), helper_deadline).report;
     if (!answer || answer->what != sandbox_report::kind::ready) {
-        return sandbox_failure(fmt::format("the helper that makes sandboxes (chalk-nest) does not start: {}",
-                                           answer ? answer->text : "no answer"));
+        return sandbox_failure(
+            fmt::format("the helper that makes sandboxes does not start: {}", answer ? answer->text : "no answer"));
     }
     return client;
 }
@@ -171,7 +177,7 @@ result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& ord
                                    : answer.report->text);
     }
     return sandbox_failure(answer.empty ? "the sandbox does not stand after 30 s"
-                                        : "the helper that makes sandboxes (chalk-nest) died");
+                                        : "the helper that makes sandboxes died");
 }
 
 } // namespace chalk::namespaces

@@ -1,5 +1,5 @@
-/// The host's side of chalk-nest: starts it, and asks it for sandboxes. Owned by the runtime; destroying it ends all
-/// sandboxes, waits for the helper and with it for its cleaning up.
+/// The host's side of the helper (nest/nest.hpp): starts it, and asks it for sandboxes. Owned by the runtime;
+/// destroying it ends all sandboxes, waits for the helper and with it for its cleaning up.
 #pragma once
 
 #include "protocol/core/result.hpp"
@@ -27,7 +27,7 @@ struct received_report {
 
 class nest_client {
   public:
-    /// `program` is chalk-nest. error_class::sandbox with what the helper says it lacks.
+    /// `program` takes the role `nest`: chalk, or chalk-nest. error_class::sandbox with what the helper says it lacks.
     [[nodiscard]] static result<std::unique_ptr<nest_client>> start(const std::filesystem::path& program,
                                                                     const nest_orders& orders, int seccomp_program);
     nest_client(const nest_client&) = delete;

@@ -120,6 +120,7 @@ void nest_fields(Coder&& code, Orders& orders) {
     code(orders.first_id);
     code(orders.id_count);
     code(orders.privileged);
+    code(orders.init_program);
     code(orders.newuidmap);
     code(orders.newgidmap);
     code(orders.remove_at_end);
@@ -132,6 +133,7 @@ void sandbox_fields(Coder&& code, Orders& orders) {
     code(orders.steps);
     code(orders.argv);
     code(orders.environment);
+    code(orders.copy);
     code(orders.inherited);
     code(orders.joined);
     code(orders.into_cgroup);

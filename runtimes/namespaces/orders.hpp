@@ -62,7 +62,8 @@ struct nest_orders {
     std::string folder;         ///< the owner's folder; as root, the devices that sandboxes share are mounted there
     std::uint32_t first_id = 0; ///< of the host, shown as 0 inside
     std::uint32_t id_count = 0;
-    bool privileged = true; ///< false: ids are mapped by newuidmap and newgidmap
+    bool privileged = true;   ///< false: ids are mapped by newuidmap and newgidmap
+    std::string init_program; ///< chalk-nest, which every sandbox's first process becomes
     std::string newuidmap;
     std::string newgidmap;
     std::vector<std::string>
@@ -75,8 +76,9 @@ struct sandbox_orders {
     std::string hostname;
     std::vector<tree> trees;
     std::vector<step> steps;
-    std::vector<std::string> argv;
+    std::vector<std::string> argv; ///< of the harness
     std::vector<std::string> environment;
+    bool copy = false; ///< the harness is a copy of the helper (nest/nest.hpp) and not an executable of the sandbox
     std::uint32_t inherited = 0;
     std::uint32_t joined = 0;
     bool into_cgroup = false;

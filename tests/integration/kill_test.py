@@ -15,7 +15,7 @@ RUNS = 16
 
 
 def harness_of(run_id):
-    return [p for p in processes_of_run(run_id) if p.command.startswith("/chalk/lib/")]
+    return [p for p in processes_of_run(run_id) if p.command.startswith("/chalk/chalk run ")]
 
 
 def environment_host_of(run_id):
@@ -92,11 +92,13 @@ class Kills(ChalkTest):
             lambda: all(any("sleep 3600" in p.command for p in processes_of_run(f"orphan-{i}")) for i in range(4)), 60,
             "four students sleep",
         )
+        family = {(p.pid, p.command) for p in descendants(process.pid)}
+        self.assertGreater(len(family), 4 * 3, "the helper, and in each sandbox init, the harness and the student")
         process.kill()
         process.wait()
         eventually(
             lambda: not [p for i in range(4) for p in processes_of_run(f"orphan-{i}")]
-            and not processes(lambda p: "chalk-nest" in p.command and f"{process.pid}-" in p.command),
+            and not processes(lambda p: (p.pid, p.command) in family),
             5, "every process is gone 5 s after SIGKILL of chalk",
         )
         process.communicate()

@@ -1,7 +1,8 @@
 #include "runtimes/namespaces/nest/first_process.hpp"
 
-#include "runtimes/namespaces/nest/init.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
+#include "runtimes/namespaces/nest/pointers.hpp"
+#include "runtimes/namespaces/nest/program/init.hpp"
 #include "runtimes/namespaces/nest/trees.hpp"
 #include "runtimes/namespaces/nest/workshop.hpp"
 
@@ -76,18 +77,6 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
            ::close_range(static_cast<unsigned>(init_seccomp_fd + 1), static_cast<unsigned>(clear - 1), 0) == 0;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& strings, std::initializer_list<const char*> before) {
-    std::vector<char*> all;
-    for (const char* one : before) {
-        all.push_back(const_cast<char*>(one)); // exec's signature predates const; it does not write
-    }
-    for (const std::string& one : strings) {
-        all.push_back(const_cast<char*>(one.c_str()));
-    }
-    all.push_back(nullptr);
-    return all;
-}
-
 } // namespace
 
 void run(first_process what) {
@@ -129,10 +118,15 @@ void run(first_process what) {
     if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, 0, 0, {}}))) {
         ::_exit(125);
     }
-    const std::vector<char*> argv = pointers(what.orders.argv, {"chalk-nest", "init"});
+    what.socket = init_owner_fd; // where it is from now on
+    const bool copies = what.orders.copy && what.harness != nullptr;
+    const pid_t copy = copies ? start_copy(what.orders, what.harness) : 0;
+    require(what, copy >= 0, "start the harness");
+    const std::string number = std::to_string(copy);
+    const std::vector<char*> argv = copies ? pointers({}, {"chalk-nest", "watch", number.c_str()})
+                                           : pointers(what.orders.argv, {"chalk-nest", "init"});
     const std::vector<char*> environment = pointers(what.orders.environment, {});
     ::fexecve(program, argv.data(), environment.data());
-    what.socket = init_owner_fd;
     give_up(what, because("become init", errno));
 }
 

@@ -1,8 +1,10 @@
 /// The sandbox's first process between clone and the exec of init: it enters its cgroups, builds the file system, sets
-/// up the network's loopback and becomes init. It is a copy of the helper, so it must not live longer than that.
+/// up the network's loopback, forks the harness where that is a copy of the helper, and becomes init. It is a copy of
+/// the helper, so it must not live longer than that.
 #pragma once
 
 #include "protocol/core/unique_fd.hpp"
+#include "runtimes/namespaces/nest/copy.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
 #include <vector>
@@ -12,10 +14,11 @@ namespace chalk::nest {
 struct first_process {
     const namespaces::nest_orders& owner;
     const namespaces::sandbox_orders& orders;
-    int socket;  ///< the sandbox's, our end
-    int seccomp; ///< the seccomp program
-    int program; ///< this executable, to become init from
-    int go;      ///< readable once the user ids are mapped
+    int socket;            ///< the sandbox's, our end
+    int seccomp;           ///< the seccomp program
+    int program;           ///< chalk-nest, to become init
+    int go;                ///< readable once the user ids are mapped
+    harness_entry harness; ///< what a copied harness does; null: it is executed
     std::vector<int> inherited;
     std::vector<int> joined;
     std::vector<unique_fd> trees;

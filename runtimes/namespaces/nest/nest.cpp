@@ -38,6 +38,7 @@ struct nested_sandbox {
 
 class helper {
   public:
+    explicit helper(harness_entry harness) : harness_(harness) {}
     int run(int owner);
 
   private:
@@ -48,6 +49,7 @@ class helper {
     void end_all();
     bool watch(int fd, void* tag);
 
+    harness_entry harness_;
     namespaces::nest_orders orders_;
     unique_fd seccomp_;
     unique_fd idmap_space_;
@@ -70,9 +72,9 @@ std::optional<std::string> helper::prepare(packet first) {
     }
     orders_ = std::move(*decoded);
     seccomp_ = std::move(first.descriptors.front());
-    program_.reset(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    program_.reset(::open(orders_.init_program.c_str(), O_RDONLY | O_CLOEXEC));
     if (!program_) {
-        return because("open chalk-nest", errno);
+        return because("open " + orders_.init_program, errno);
     }
     if (!orders_.privileged) {
         return std::nullopt;
@@ -93,7 +95,8 @@ std::optional<std::string> helper::start(const sandbox_orders& orders, packet& r
     if (received.descriptors.size() != expected) {
         return "the orders name other descriptors than came with them";
     }
-    first_process child{orders_, orders, received.descriptors[0].get(), seccomp_.get(), program_.get(), -1, {}, {}, {}};
+    first_process child{
+        orders_, orders, received.descriptors[0].get(), seccomp_.get(), program_.get(), -1, harness_, {}, {}, {}};
     for (std::size_t i = 1; i <= orders.inherited; ++i) {
         child.inherited.push_back(received.descriptors[i].get());
     }
@@ -250,12 +253,12 @@ int helper::run(int owner) {
 
 } // namespace
 
-int run_nest(int owner) {
+int run_nest(int owner, harness_entry harness) {
     // What is typed at the terminal is for chalk, which ends us in order.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
         ::signal(signal, SIG_IGN);
     }
-    return helper().run(owner);
+    return helper(harness).run(owner);
 }
 
 } // namespace chalk::nest

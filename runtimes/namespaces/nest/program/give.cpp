@@ -1,4 +1,4 @@
-#include "runtimes/namespaces/nest/give.hpp"
+#include "runtimes/namespaces/nest/program/give.hpp"
 
 #include "protocol/core/sandbox_layout.hpp"
 #include "protocol/core/unique_fd.hpp"

@@ -1,0 +1,79 @@
+#include "runtimes/namespaces/nest/copy.hpp"
+
+#include "runtimes/namespaces/nest/packets.hpp"
+#include "runtimes/namespaces/nest/pointers.hpp"
+#include "runtimes/namespaces/nest/privileges.hpp"
+#include "runtimes/namespaces/nest/program/init.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace chalk::nest {
+
+namespace {
+
+char* command_line = nullptr;
+std::size_t command_line_size = 0;
+
+/// In place of the host's command line, which the sandbox must not show.
+void show(const std::vector<std::string>& argv) {
+    std::string title;
+    for (const std::string& one : argv) {
+        title.append(one).push_back('\0');
+    }
+    if (command_line_size > 0) {
+        std::memset(command_line, 0, command_line_size);
+        std::memcpy(command_line, title.data(), std::min(title.size(), command_line_size - 1));
+    }
+    ::prctl(PR_SET_NAME, "chalk");
+}
+
+[[noreturn]] void be_harness(const namespaces::sandbox_orders& orders, harness_entry harness) {
+    ::setsid();
+    const auto failed = give_up_privileges(init_seccomp_fd);
+    const int why = errno;
+    ::close_range(init_owner_fd, ~0U, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // The change of ids took it away: what an executed harness has, and needs to read its own /proc.
+    ::prctl(PR_SET_DUMPABLE, 1);
+    if (!failed.empty()) {
+        const std::string text = because(failed, why) + "\n";
+        (void)!::write(STDERR_FILENO, text.data(), text.size());
+        ::_exit(125);
+    }
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        ::signal(signal, SIG_DFL);
+    }
+    show(orders.argv);
+    std::vector<char*> variables = pointers(orders.environment, {});
+    ::environ = variables.data();
+    std::vector<char*> argv = pointers(orders.argv, {});
+    // exit, not _exit: what it printed may still be in a buffer.
+    std::exit(harness(static_cast<int>(argv.size()) - 1, argv.data()));
+}
+
+} // namespace
+
+void remember_command_line(int argc, char** argv) {
+    if (argc > 0) {
+        command_line = argv[0];
+        command_line_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
+    }
+}
+
+pid_t start_copy(const namespaces::sandbox_orders& orders, harness_entry harness) {
+    // fork, not clone: it tells the C library and OpenSSL that this is another process.
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        be_harness(orders, harness);
+    }
+    return pid;
+}
+
+} // namespace chalk::nest
