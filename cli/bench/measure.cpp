@@ -1,18 +1,21 @@
 #include "cli/bench/measure.hpp"
 
-#include "actors/tree.hpp"
-#include "cli/run/prepare_run.hpp"
+#include "cli/run/tree_settings.hpp"
 #include "protocol/event/event.hpp"
 #include "protocol/net/io_thread.hpp"
-#include "runtimes/bundle/bundle.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <system_error>
+#include <thread>
 
 #include <sys/resource.h>
 
@@ -49,6 +52,42 @@ bytes peak_memory() {
     return bytes{static_cast<std::uint64_t>(use.ru_maxrss) << 10U};
 }
 
+double cpu_seconds() {
+    rusage use{};
+    ::getrusage(RUSAGE_SELF, &use);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+/// Watches what this process takes of a core, a second at a time.
+class cpu_watch {
+  public:
+    /// The share of a core in the quietest second; 1 when it was stopped before one had passed.
+    double stop() {
+        thread_.request_stop();
+        thread_.join();
+        return quietest_;
+    }
+
+  private:
+    void look(const std::stop_token& stop) {
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any stopped;
+        for (double before = cpu_seconds();; before = cpu_seconds()) {
+            if (stopped.wait_for(lock, stop, std::chrono::seconds(1), [&] { return stop.stop_requested(); })) {
+                return;
+            }
+            quietest_ = std::min(quietest_, cpu_seconds() - before);
+        }
+    }
+
+    double quietest_ = 1; ///< read after the thread has ended
+    std::jthread thread_{[this](const std::stop_token& stop) { look(stop); }};
+};
+
 std::uint64_t mean_size(const std::vector<config::run_config>& runs) {
     std::uint64_t total = 0;
     for (const auto& run : runs) {
@@ -71,33 +110,22 @@ result<measured_runs> measure_runs(const run_options& options) {
     if (!runs) {
         return runs.error();
     }
-    actors::tree_settings settings;
-    if (options.no_containerized) {
-        auto parts = bundle::find_parts();
-        if (!parts) {
-            return parts.error();
-        }
-        settings.python = parts->python;
-        settings.file_tool = parts->file_tool;
-    }
     const auto watch = std::make_shared<silent_watcher>();
     auto end = watch->end();
-    settings.runs = options.runs;
-    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
-        return make_order(*prepared, options, runs->at(key.index), key, attempt);
-    };
-    settings.capacity = prepared->limits.capacity;
-    settings.max_runs = options.max_concurrent;
-    settings.sandboxes = prepared->sandboxes;
-    settings.watch = watch;
+    auto settings = make_tree_settings(*prepared, options, *runs, watch);
+    if (!settings) {
+        return settings.error();
+    }
+    cpu_watch cpu;
     const auto start = std::chrono::steady_clock::now();
-    const auto tree = actors::run_tree::start(io.context(), std::move(settings));
+    const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
     auto counts = end.get();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const double quietest = cpu.stop();
     if (!counts) {
         return counts.error();
     }
-    return measured_runs{took.count(), *counts, mean_size(*runs), peak_memory()};
+    return measured_runs{took.count(), *counts, mean_size(*runs), peak_memory(), quietest};
 }
 
 result<double> measure_floor(const fs::path& program, const std::vector<std::string>& arguments) {

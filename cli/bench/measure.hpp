@@ -17,10 +17,20 @@ struct measured_runs {
     actors::sweep_counts counts;
     std::uint64_t transcript_bytes = 0; ///< of an average transcript
     bytes peak_memory;                  ///< of this process so far (getrusage, ru_maxrss)
+    double quietest_core_share = 1;     ///< of a core, in the second in which this process used least
 };
 
 /// Blocking. error_class of whatever refused to start. Runs that end in an error are counted, not failures of this.
 [[nodiscard]] result<measured_runs> measure_runs(const run_options& options);
+
+/// Blocking. Sandboxes a second with nothing in them: made, /usr/bin/true as the harness, removed; `concurrency`
+/// threads. As root. error_class::sandbox.
+[[nodiscard]] result<double> measure_bare_sandboxes(std::size_t count, std::size_t concurrency);
+
+/// Blocking. Starts of `command` a second, `concurrency` at once, each to its exit. error_class::harness: it cannot be
+/// started, or fails.
+[[nodiscard]] result<double> measure_starts(const std::vector<std::string>& command, std::size_t count,
+                                            std::size_t concurrency);
 
 /// Blocking. Runs a floor program, which prints one JSON object with "per_s", and returns that figure.
 /// error_class::harness when it is missing, fails, or prints something else.

@@ -1,11 +1,9 @@
 #include "cli/run/execute.hpp"
 
-#include "actors/tree.hpp"
 #include "cli/progress/console.hpp"
 #include "cli/run/interrupts.hpp"
-#include "cli/run/prepare_run.hpp"
+#include "cli/run/tree_settings.hpp"
 #include "protocol/net/io_thread.hpp"
-#include "runtimes/bundle/bundle.hpp"
 
 #include <fmt/format.h>
 
@@ -59,29 +57,16 @@ exit_code execute_run(const run_options& options) {
         fmt::print("{}", plan_text(*prepared, options, *runs));
         return exit_code::fine;
     }
-    actors::tree_settings settings;
-    if (options.no_containerized) {
-        auto parts = bundle::find_parts();
-        if (!parts) {
-            return refuse({exit_code::machine_lacks, parts.error().message});
-        }
-        settings.python = parts->python;
-        settings.file_tool = parts->file_tool;
-    }
     const auto watch = std::make_shared<console>(choose_mode(options), options.runs);
+    auto settings = make_tree_settings(*prepared, options, *runs, watch);
+    if (!settings) {
+        return refuse({exit_code::machine_lacks, settings.error().message});
+    }
     for (const auto& note : prepared->notes) {
         watch->say(note);
     }
     auto finished = watch->finished();
-    settings.runs = options.runs;
-    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
-        return make_order(*prepared, options, runs->at(key.index), key, attempt);
-    };
-    settings.capacity = prepared->limits.capacity;
-    settings.max_runs = options.max_concurrent;
-    settings.sandboxes = prepared->sandboxes;
-    settings.watch = watch;
-    const auto tree = actors::run_tree::start(io.context(), std::move(settings));
+    const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
     const interrupts signals(
         io.context(),
         [&](const std::string& reason) {

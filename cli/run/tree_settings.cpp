@@ -1,0 +1,32 @@
+#include "cli/run/tree_settings.hpp"
+
+#include "runtimes/bundle/bundle.hpp"
+
+#include <utility>
+
+namespace chalk::cli {
+
+result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared, const run_options& options,
+                                                 const std::vector<config::run_config>& runs,
+                                                 std::shared_ptr<actors::watcher> watch) {
+    actors::tree_settings settings;
+    if (options.no_containerized) {
+        auto parts = bundle::find_parts();
+        if (!parts) {
+            return parts.error();
+        }
+        settings.python = parts->python;
+        settings.file_tool = parts->file_tool;
+    }
+    settings.runs = runs.size();
+    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
+        return make_order(prepared, options, runs.at(key.index), key, attempt);
+    };
+    settings.capacity = prepared.limits.capacity;
+    settings.max_runs = options.max_concurrent;
+    settings.sandboxes = prepared.sandboxes;
+    settings.watch = std::move(watch);
+    return settings;
+}
+
+} // namespace chalk::cli

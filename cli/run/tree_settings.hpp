@@ -1,0 +1,18 @@
+/// What a tree of runs starts from. `chalk run` and the benchmark start theirs alike.
+#pragma once
+
+#include "actors/tree.hpp"
+#include "cli/run/prepare_run.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace chalk::cli {
+
+/// The arguments are referred to and must outlive the tree. error_class::harness: a helper of this build is missing.
+[[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,
+                                                               const run_options& options,
+                                                               const std::vector<config::run_config>& runs,
+                                                               std::shared_ptr<actors::watcher> watch);
+
+} // namespace chalk::cli
