@@ -6,11 +6,14 @@ function(chalk_test_properties test)
     TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED machine)
 endfunction()
 
+# All fuzz targets of all components.
+add_custom_target(fuzz_targets)
+
 # chalk_add_component(NAME [DEPENDS target...] [PRECOMPILE header...] [TEST_DEPENDS target...])
 #
 # A component is a top-level folder. Every *.cpp below it goes into the static library chalk_NAME, every
-# *.test.cpp into the executable chalk_NAME_tests, which ctest runs as NAME. A subfolder that holds a
-# program of its own (with its own CMakeLists.txt) is left out.
+# *.test.cpp into the executable chalk_NAME_tests, which ctest runs as NAME, and with CHALK_FUZZING every X.fuzz.cpp
+# becomes chalk_X_fuzz. A subfolder that holds a program of its own (with its own CMakeLists.txt) is left out.
 function(chalk_add_component name)
   cmake_parse_arguments(arg "" "" "DEPENDS;PRECOMPILE;TEST_DEPENDS" ${ARGN})
 
@@ -23,6 +26,8 @@ function(chalk_add_component name)
     endif()
   endforeach()
   set(tests ${sources})
+  set(fuzzers ${sources})
+  list(FILTER fuzzers INCLUDE REGEX "\\.fuzz\\.cpp$")
   list(FILTER tests INCLUDE REGEX "\\.test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$")
 
@@ -41,5 +46,16 @@ function(chalk_add_component name)
     endif()
     add_test(NAME ${name} COMMAND chalk_${name}_tests)
     chalk_test_properties(${name} TIMEOUT 300)
+  endif()
+
+  if(fuzzers AND CHALK_FUZZING)
+    target_compile_options(chalk_${name} PRIVATE -fsanitize=fuzzer-no-link)
+    foreach(source IN LISTS fuzzers)
+      get_filename_component(stem "${source}" NAME_WE)
+      add_executable(chalk_${stem}_fuzz "${source}")
+      target_link_libraries(chalk_${stem}_fuzz PRIVATE chalk_${name})
+      target_link_options(chalk_${stem}_fuzz PRIVATE -fsanitize=fuzzer)
+      add_dependencies(fuzz_targets chalk_${stem}_fuzz)
+    endforeach()
   endif()
 endfunction()

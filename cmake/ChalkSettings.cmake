@@ -39,6 +39,8 @@ if(CHALK_SANITIZERS)
     add_compile_options(-Wno-tsan)
   endif()
   # Not _GLIBCXX_ASSERTIONS: CAF 0.17's headers dereference an empty shared_ptr<tuple<>> for messages without fields.
-  # GCC 12 warns of libstdc++'s own code under sanitizers (gcc bug 105562); release builds keep the warning.
-  add_compile_options(-Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 warns of libstdc++'s own code under sanitizers (gcc bug 105562); release builds keep the warning.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
 endif()

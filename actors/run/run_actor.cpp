@@ -1,6 +1,7 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/run/run_machine.hpp"
 #include "actors/sinks/websocket_sink.hpp"
+#include "protocol/core/overloaded.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +11,6 @@
 namespace chalk::actors {
 
 namespace {
-
-template<class... Ts>
-struct overloaded : Ts... {
-    using Ts::operator()...;
-};
 
 struct run_state {
     run_setup setup;

@@ -1,5 +1,7 @@
 #include "cli/progress/event_text.hpp"
 
+#include "protocol/core/overloaded.hpp"
+
 #include <fmt/format.h>
 
 namespace chalk::cli {
@@ -9,11 +11,6 @@ namespace {
 constexpr std::size_t most_lines = 40;
 constexpr std::size_t most_line_bytes = 2000;
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
-
-template<class... Ts>
-struct overloaded : Ts... {
-    using Ts::operator()...;
-};
 
 /// `text` line by line, the first after `head`, the others indented.
 void add_text(std::vector<std::string>& out, const std::string& head, std::string_view text) {

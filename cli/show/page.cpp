@@ -1,6 +1,7 @@
 #include "cli/show/page.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/core/overloaded.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +10,6 @@
 namespace chalk::cli {
 
 namespace {
-
-template<class... F>
-struct overloaded : F... {
-    using F::operator()...;
-};
 
 std::string text_of(const json& object, const char* key) {
     return object.at(key).get<std::string>();

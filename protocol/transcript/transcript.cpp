@@ -1,6 +1,7 @@
 #include "protocol/transcript/transcript.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/core/overloaded.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,11 +9,6 @@
 namespace chalk {
 
 namespace {
-
-template<class... F>
-struct overloaded : F... {
-    using F::operator()...;
-};
 
 /// What the events so far say of one step.
 struct step_record {
