@@ -49,6 +49,8 @@ void add_run_command(CLI::App& app, exit_code& code) {
     run->add_option("--overcommit", o.overcommit, "promise memory and cpus this many times over")
         ->check(CLI::Range(1.0, 100.0));
     run->add_option("--rootfs", o.rootfs, "root file system of the sandboxes: a folder or a tar")->type_name("PATH");
+    run->add_option("--mount", o.mounts, "show a folder inside the sandboxes, read-only; may be given several times")
+        ->type_name("SOURCE:TARGET:ro");
     run->add_flag("--no-ui", o.no_ui, "print what every run does, a line at a time");
     run->add_flag("--json", o.json, "print events as JSON, one a line");
     run->add_flag("--keep", o.keep, "leave the sandboxes' files behind and say where");

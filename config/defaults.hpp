@@ -21,6 +21,10 @@ inline constexpr milliseconds environment_reap{5'000};     ///< from SIGKILL to 
 /// One turn of a model, retries included.
 inline constexpr milliseconds model_turn{1'800'000};
 
+/// One step of a CLI agent's program where the config sets no limit on time, and one line of what it prints.
+inline constexpr milliseconds agent_program{6 * 3'600'000};
+inline constexpr bytes agent_line = 16_MiB;
+
 /// Empty turns in a row that are answered by asking to go on; one more is an error.
 inline constexpr unsigned empty_turns = 3;
 

@@ -41,6 +41,7 @@ struct run_config {
     run_id id;                                                     ///< made up from environment and time where absent
     std::filesystem::path transcript_file = "out/transcript.json"; ///< relative to the working directory
     std::string agent = "builtin";
+    std::string agent_program; ///< "agent_args.program"; empty: as the agent's description says
     std::string model;
     json model_args = json::object();
     bool use_fake_model = false;

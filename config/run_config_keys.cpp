@@ -1,5 +1,7 @@
 #include "config/run_config_keys.hpp"
 
+#include "config/cli_agent.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -45,10 +47,15 @@ const std::vector<key_spec>& table() {
          .set = [](run_config& c, const json& v) { c.transcript_file = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.transcript_file.string()); }},
         {.path = "agent",
-         .choices = {"builtin"},
-         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model.",
+         .choices = agent_names(),
+         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model, the others are programs of "
+                "their own (`chalk agents list`).",
          .set = [](run_config& c, const json& v) { c.agent = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.agent); }},
+        {.path = "agent_args.program",
+         .doc = "Program of the agent inside the sandbox, where it is not on the student's PATH.",
+         .set = [](run_config& c, const json& v) { c.agent_program = v.get<std::string>(); },
+         .get = [](const run_config& c) { return json(c.agent_program); }},
         {.path = "model",
          .doc = "Name of the model that the agent asks.",
          .set = [](run_config& c, const json& v) { c.model = v.get<std::string>(); },

@@ -37,13 +37,20 @@ struct environment_source {
     std::vector<std::filesystem::path> mask; ///< [tool.chalk] mask: host paths that must not be visible inside
 };
 
+/// A file or folder of the host that is shown inside, read-only.
+struct read_only_mount {
+    std::filesystem::path source; ///< absolute
+    std::filesystem::path target; ///< absolute; missing folders on the way are made
+};
+
 struct sandbox_request {
     run_id id;
     environment_source environment;
     sandbox_limits limits;
     std::filesystem::path out_folder; ///< of the host; mounted at /out; exists; empty for a throwaway sandbox
     std::optional<std::filesystem::path> rootfs; ///< a folder or tar instead of the host's own /usr
-    bool keep = false;                           ///< leave the sandbox's files behind when it ends and say where
+    std::vector<read_only_mount> mounts;
+    bool keep = false; ///< leave the sandbox's files behind when it ends and say where
 };
 
 /// How a sandbox ended.

@@ -41,6 +41,8 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
             [this](const event_flow& m) { flow(m.writable); },
             [this](const turn_arrived& m) { heard(m.turn); },
             [this](const tool_finished& m) { obey(loop_.on_tool_output(m.output, m.duration, clock().now())); },
+            [](const program_printed&) {}, // a CLI agent's
+            [](const program_ended&) {},
         };
     }
 
@@ -92,11 +94,6 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
 };
 
 } // namespace
-
-const std::vector<std::string>& known_agents() {
-    static const std::vector<std::string> names = {"builtin"};
-    return names;
-}
 
 model::model_settings model_settings_of(const config::run_config& config) {
     return {config.model, config.model_args, config.use_fake_model, config.fake.script, config.fake.latency};

@@ -13,9 +13,6 @@ struct agent_options {
     std::shared_ptr<model::model> mind;
 };
 
-/// The agents of this build, by their names in the run config.
-[[nodiscard]] const std::vector<std::string>& known_agents();
-
 [[nodiscard]] model::model_settings model_settings_of(const config::run_config& config);
 
 /// Linked to and monitored by `self`.

@@ -1,5 +1,6 @@
 #include "actors/harness/agent_actor.hpp"
 #include "actors/harness/artifacts.hpp"
+#include "actors/harness/cli_agent_actor.hpp"
 #include "actors/harness/environment_actor.hpp"
 #include "actors/harness/environment_answers.hpp"
 #include "actors/harness/environment_errors.hpp"
@@ -28,6 +29,8 @@ struct harness_state {
     agent_actor agent;
     std::vector<caf::actor_addr> children; ///< that are not down yet
     std::unique_ptr<transcript_builder> transcript;
+    std::uint16_t tool_port = 0;
+    std::string tool_token;
     std::uint64_t last_seq = 0;
     std::uint64_t call = 0;            ///< number of the environment's open call
     std::string method;                ///< and what it asks for
@@ -44,7 +47,7 @@ lifecycle::settings settings_of(const harness_options& options) {
     const auto& config = options.config;
     return {config.agent,
             config.model,
-            false,
+            cli_agent_of(config) != nullptr, // it sends its own system message
             options.prepare_only,
             config.save_artifacts,
             config.extra_config,
@@ -85,10 +88,17 @@ class harness : public harness_core::stateful_base<harness_state> {
             },
             [this](const environment_logged& m) { log(m.line); },
             [this](const tool_logged& m) { log(m.line); },
-            [this](const tools_listening&) { happened(lifecycle::tools_listening{}); },
+            [this](const tools_listening& m) {
+                state.tool_port = m.port;
+                happened(lifecycle::tools_listening{});
+            },
             [this](const tools_registered& m) { registered(m); },
             [this](const tool_trouble& m) {
                 happened(lifecycle::trouble{m.why, {}});
+            },
+            [this](const tool_used& m) {
+                record(message_added{message_role::assistant, {}, {}, {m.call}, {}, std::nullopt, {}});
+                record(m.outcome);
             },
             [this](const agent_did& m) { record(m.body); },
             [this](const agent_finished_step&) { happened(lifecycle::agent_finished{}); },
@@ -133,9 +143,20 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     void carry_out(lifecycle::listen_for_tools&) {
-        state.tools = spawn_tool_server(this, io_, {options_.config.mcp, random_token(), options_.student},
-                                        state.environment, tool_server_owner(self()));
+        const auto* cli = cli_agent_of(options_.config);
+        state.tool_token = random_token();
+        state.tools =
+            spawn_tool_server(this, io_, {options_.config.mcp, state.tool_token, cli != nullptr, options_.student},
+                              state.environment, tool_server_owner(self()));
         adopt(state.tools);
+        if (cli != nullptr) {
+            state.agent = spawn_cli_agent(this, io_,
+                                          {*cli, options_.config.limit, options_.config.agent_program,
+                                           options_.config.model, options_.student, options_.gateway_socket},
+                                          agent_owner(self()));
+            adopt(state.agent);
+            return;
+        }
         auto mind = model::make_model(io_, model_settings_of(options_.config));
         if (!mind) {
             send(self(), agent_failed{mind.error()});
@@ -149,11 +170,18 @@ class harness : public harness_core::stateful_base<harness_state> {
     void carry_out(lifecycle::configure_tools&) { ask("configure_tools", json::object(), defaults::environment_query); }
 
     void carry_out(lifecycle::register_tools& command) {
+        if (const auto* cli = cli_agent_of(options_.config)) {
+            const auto brings = [cli](const std::string& tool) {
+                return std::ranges::find(cli->brings_tools, tool) != cli->brings_tools.end();
+            };
+            std::erase_if(command.builtin, brings);
+        }
         send(state.tools, register_tools{std::move(command.tools), std::move(command.builtin)});
     }
 
     void registered(const tools_registered& m) {
-        send(state.agent, use_tools{m.tools});
+        send(state.agent, use_tools{m.tools, fmt::format("http://{}:{}/mcp", options_.config.mcp.host, state.tool_port),
+                                    state.tool_token});
         lifecycle::tools_registered fact;
         std::transform(m.tools->begin(), m.tools->end(), std::back_inserter(fact.names),
                        [](const mcp::tool_spec& tool) { return tool.name; });
@@ -335,12 +363,15 @@ class harness : public harness_core::stateful_base<harness_state> {
 } // namespace
 
 result<void> check_run_config(const config::run_config& config) {
-    const auto& agents = known_agents();
+    const auto& agents = config::agent_names();
     if (std::find(agents.begin(), agents.end(), config.agent) == agents.end()) {
         return config_failure(
             fmt::format("agent: there is no agent \"{}\"; known agents: {}", config.agent, fmt::join(agents, ", ")));
     }
-    return model::check_model(model_settings_of(config));
+    if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
+        return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));
+    }
+    return cli_agent_of(config) != nullptr ? result<void>{} : model::check_model(model_settings_of(config));
 }
 
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,

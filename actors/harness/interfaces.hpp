@@ -48,6 +48,7 @@ struct harness_options {
     harness_places places;
     confinement::student_settings student;
     bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
+    std::string gateway_socket;   ///< where models are reached; empty: nowhere
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };
 

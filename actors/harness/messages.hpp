@@ -112,6 +112,12 @@ struct tool_logged {
     log_line line;
 };
 
+/// A call that came over HTTP is done: the agent that made it does not tell of it.
+struct tool_used {
+    tool_call call;
+    tool_result outcome;
+};
+
 using tool_server_owner = caf::typed_actor<
     /// Reachable by MCP clients.
     caf::reacts_to<tools_listening>,
@@ -120,7 +126,9 @@ using tool_server_owner = caf::typed_actor<
     /// The run cannot go on.
     caf::reacts_to<tool_trouble>,
     /// A line for the run's log.
-    caf::reacts_to<tool_logged>>;
+    caf::reacts_to<tool_logged>,
+    /// An MCP client's call, to be recorded.
+    caf::reacts_to<tool_used>>;
 
 using tool_server_actor = caf::typed_actor<
     /// Takes over the environment's list of tools.
@@ -146,6 +154,8 @@ struct hear_message {
 
 struct use_tools {
     tool_list tools;
+    std::string mcp_url; ///< where an agent that is a program of its own finds them
+    std::string mcp_token;
 };
 
 struct work_on_step {
@@ -155,6 +165,16 @@ struct work_on_step {
 /// From the model, for the agent itself.
 struct turn_arrived {
     result<model::turn> turn = model::turn{};
+};
+
+/// A CLI agent's program printed lines, for the agent itself.
+struct program_printed {
+    std::vector<std::string> lines;
+};
+
+/// A program that a CLI agent started for the student is done, for the agent itself.
+struct program_ended {
+    result<confinement::command_result> how = confinement::command_result{};
 };
 
 /// Something the agent did, to be recorded.
@@ -190,7 +210,11 @@ using agent_actor = caf::typed_actor<
     /// The model's turn.
     caf::reacts_to<turn_arrived>,
     /// A tool's result.
-    caf::reacts_to<tool_finished>>;
+    caf::reacts_to<tool_finished>,
+    /// A CLI agent's program said something.
+    caf::reacts_to<program_printed>,
+    /// A CLI agent's program is done.
+    caf::reacts_to<program_ended>>;
 
 // Harness.
 
@@ -220,6 +244,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tools_listening)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tools_registered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_trouble)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_logged)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_used)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::program_printed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::program_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::hear_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::use_tools)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::work_on_step)

@@ -137,7 +137,18 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
             m.reply(mcp::tool_output::text(fmt::format("there is no tool \"{}\"", m.request.name), true));
             return;
         }
-        start(*tool, m.request.arguments, {m.request.name, m.reply, m.request.number, std::nullopt});
+        auto reply = m.reply;
+        if (options_.record_clients) {
+            reply = [this, reply = m.reply, began = clock().now(),
+                     call = tool_call{fmt::format("mcp-{}", m.request.number), m.request.name, m.request.arguments}](
+                        const mcp::tool_output& output) {
+                const auto took = std::chrono::duration_cast<milliseconds>(clock().now() - began);
+                send(state.owner,
+                     tool_used{call, {call.id, call.name, output.as_text(), output.is_error, output.truncated, took}});
+                reply(output);
+            };
+        }
+        start(*tool, m.request.arguments, {m.request.name, std::move(reply), m.request.number, std::nullopt});
     }
 
     void start(const tool_registry::entry& tool, const json& arguments, open_call call) {

@@ -11,7 +11,8 @@ namespace chalk::actors {
 
 struct tool_server_options {
     config::mcp_server address;
-    std::string bearer_token; ///< what an MCP client has to know; so far nobody is told
+    std::string bearer_token;    ///< what an MCP client has to know; a CLI agent is told
+    bool record_clients = false; ///< calls over HTTP are the agent's, and go into the transcript
     confinement::student_settings student;
 };
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace chalk::cli {
 
@@ -25,6 +26,7 @@ struct run_options {
     std::optional<std::size_t> max_concurrent;
     double overcommit = 1.0;
     std::optional<std::filesystem::path> rootfs;
+    std::vector<std::string> mounts; ///< as typed: SOURCE:TARGET:ro
     bool no_ui = false;
     bool json = false;
     bool keep = false;

@@ -2,6 +2,7 @@
 
 #include "actors/tree.hpp"
 #include "cli/run/description.hpp"
+#include "cli/run/mounts.hpp"
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
 #include "runtimes/image/cache.hpp"
@@ -91,6 +92,7 @@ sandbox_request throwaway_request(const prepared_runs& prepared, const run_optio
     request.environment = prepared.environment;
     request.limits = prepared.limits.sandbox;
     request.rootfs = options.rootfs;
+    request.mounts = prepared.mounts;
     return request;
 }
 
@@ -135,6 +137,14 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     if (options.prepare_only && options.runs > 1) {
         return refused{exit_code::usage, "--prepare-only takes one run: leave out -n"};
     }
+    auto mounts = parse_mounts(options.mounts);
+    if (!mounts) {
+        return usage(mounts.error());
+    }
+    if (options.no_containerized && !mounts->empty()) {
+        return refused{exit_code::usage, "--mount needs a sandbox: leave out --no-containerized"};
+    }
+    prepared.mounts = std::move(*mounts);
     // A runtime that was asked for does not depend on the task: first it must work.
     if (options.runtime && !options.no_containerized) {
         auto opened = open_runtime(io, *options.runtime, prepared.notes);
@@ -233,6 +243,7 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
         request.environment = prepared.environment;
         request.limits = prepared.limits.sandbox;
         request.rootfs = options.rootfs;
+        request.mounts = prepared.mounts;
         std::error_code ec;
         if (!options.prepare_only) {
             request.out_folder = fs::absolute(order->artifacts_folder, ec);

@@ -35,6 +35,7 @@ struct prepared_runs {
     environment_source environment;
     std::shared_ptr<runtime> sandboxes; ///< null with --no-containerized
     run_plan_limits limits;
+    std::vector<read_only_mount> mounts;
     std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
     std::string required_hardware;  ///< empty: the task asks for none
     std::string task;               ///< as the environment names it, where that is known

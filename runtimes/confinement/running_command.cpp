@@ -64,6 +64,7 @@ result<process::child> running_command::spawn(const student_settings& settings, 
     command.executable_fd = what.executable_fd;
     command.arguments.assign(what.argv.begin() + 1, what.argv.end());
     command.environment = settings.environment;
+    command.environment.insert(command.environment.end(), what.environment.begin(), what.environment.end());
     command.working_directory = settings.working_directory;
     command.become = settings.become;
     command.descriptors = {{pipe->write.get(), 1}, {pipe->write.get(), 2}};
@@ -88,6 +89,7 @@ result<process::child> running_command::spawn(const student_settings& settings, 
 void running_command::start(const student_settings& settings, student_command what) {
     captured_ = captured_output(what.output_cap);
     grace_ = what.grace;
+    on_output_ = std::move(what.on_output);
     started_ = clock::now();
     auto started = spawn(settings, what);
     if (!started) {
@@ -135,6 +137,9 @@ bool running_command::read_some(std::size_t most) {
         }
         if (running()) {
             captured_.append({part, static_cast<std::size_t>(n)});
+            if (on_output_) {
+                on_output_({part, static_cast<std::size_t>(n)});
+            }
         } // else a background process talks to nobody
         most -= static_cast<std::size_t>(n);
     }
@@ -217,6 +222,7 @@ void running_command::finish() {
     result_.memory_exhausted = scope_->memory_exhausted();
     result_.duration = std::chrono::duration_cast<milliseconds>(clock::now() - started_);
     captured_ = captured_output(bytes{0});
+    on_output_ = nullptr;
     finish(result<command_result>(std::move(result_)));
 }
 

@@ -52,6 +52,7 @@ class running_command : public std::enable_shared_from_this<running_command> {
     boost::asio::steady_timer deadline_;
     boost::asio::steady_timer killing_;
     captured_output captured_;
+    std::function<void(std::string_view)> on_output_;
     command_result result_;
     milliseconds grace_{0};
     clock::time_point started_;

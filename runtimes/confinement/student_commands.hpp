@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chalk::confinement {
@@ -40,9 +41,13 @@ struct student_settings {
 
 struct student_command {
     std::vector<std::string> argv;
-    std::optional<int> executable_fd; ///< run instead of argv[0] when set (see process::command)
-    std::string input;                ///< standard input; ends after it
-    milliseconds timeout{120'000};    ///< then SIGTERM, `grace`, SIGKILL for all of it
+    std::optional<int> executable_fd;     ///< run instead of argv[0] when set (see process::command)
+    std::string input;                    ///< standard input; ends after it
+    std::vector<std::string> environment; ///< on top of the settings'; NAME=value
+    /// Gets every byte of stdout and stderr as it comes, on the io thread; the result still has what `output_cap`
+    /// keeps.
+    std::function<void(std::string_view)> on_output;
+    milliseconds timeout{120'000}; ///< then SIGTERM, `grace`, SIGKILL for all of it
     milliseconds grace{2'000};
     bytes output_cap = bytes{64 * 1024}; ///< of stdout and stderr together; the middle is left out and counted
 };

@@ -313,6 +313,7 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     wanted.from.out = request.out_folder;
     wanted.limits = request.limits;
     wanted.mask = request.environment.mask;
+    wanted.mounts = request.mounts;
     wanted.idmapped = base.idmapped;
     wanted.privileged = base.privileged;
     if (!request.out_folder.empty()) {

@@ -36,7 +36,8 @@ struct step {
     enum class kind : std::uint32_t {
         scratch,   ///< mount a tmpfs (`options`) out of the way and work from there
         tmpfs,     ///< at `path`, with `options`
-        directory, ///< make `path` with mode `number`, owner `owner`
+        directory, ///< make `path` with mode `number`, owner `owner`; with `options` keep_mode, one that is there
+                   ///< keeps its own
         file,      ///< make `path` with mode `number` and contents `options`
         symlink,   ///< make `path`, pointing at `options`
         overlay,   ///< at `path`, with `options`
@@ -49,6 +50,7 @@ struct step {
         read_only, ///< remount `path` read-only
         enter,     ///< make `path` the root and forget the old one
     };
+    static constexpr const char* keep_mode = "keep";
     kind what = kind::directory;
     std::string path;
     std::string options;

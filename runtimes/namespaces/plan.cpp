@@ -35,6 +35,9 @@ class planner {
         if (!request_.from.out.empty()) {
             show_folder(request_.from.out, "r/out", tree::nodev | tree::nosuid | tree::noexec | owners());
         }
+        for (const read_only_mount& mount : request_.mounts) {
+            show_mount(mount);
+        }
         for (const std::filesystem::path& path : request_.mask) {
             add(kind::mask, path.relative_path().string(), "r");
         }
@@ -116,6 +119,16 @@ class planner {
         }
         add(kind::devpts, "r/dev/pts", "newinstance,ptmxmode=0666,mode=0620,gid=5");
         add(kind::bind, "r/dev/shm", "s/shm");
+    }
+
+    void show_mount(const read_only_mount& mount) {
+        std::string at = "r";
+        for (const auto& part : mount.target.relative_path()) {
+            at += "/" + part.string();
+            add(kind::directory, at, step::keep_mode, 0755);
+        }
+        show_folder(mount.source, std::move(at),
+                    tree::read_only | tree::nodev | tree::nosuid | tree::recursive | tree::idmap_if_able);
     }
 
     [[nodiscard]] std::uint32_t owners() const { return request_.idmapped ? tree::idmap : 0U; }

@@ -28,6 +28,7 @@ struct plan_request {
     places from;
     sandbox_limits limits;
     std::vector<std::filesystem::path> mask;
+    std::vector<read_only_mount> mounts; ///< folders
     bool idmapped = true;   ///< staged trees have owners from 0; otherwise their owners are already the range's
     bool privileged = true; ///< chalk-nest runs as root of the host
 };

@@ -44,7 +44,8 @@ maybe_failure make_folder(const step& what) {
     if (errno != EEXIST) {
         return because("make the folder " + what.path, errno);
     }
-    return check(::chmod(what.path.c_str(), what.number) == 0, "set the mode of", what.path);
+    return check(what.options == step::keep_mode || ::chmod(what.path.c_str(), what.number) == 0, "set the mode of",
+                 what.path);
 }
 
 maybe_failure make_file(const step& what) {

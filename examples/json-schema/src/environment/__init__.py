@@ -1,8 +1,8 @@
 """The student writes a JSON Schema validator (draft 7) in Python; the public test suite scores it, twice."""
 
-from chalk import Step, Task
+from chalk import STUDENT_WORKDIR, Step, Task, run_as_student, tool
 
-from environment.judging import SharePassed, suite_folder
+from environment.judging import PYTHON, SharePassed, suite_folder
 
 INTERFACE = """Write /workdir/validator.py with a function
 
@@ -37,7 +37,21 @@ class JsonSchema(Task):
     ]
 
     def configure_tools(self):
-        return ["bash", "read_file", "write_file", "edit_file"]
+        return ["bash", "read_file", "write_file", "edit_file", self.save_validator]
+
+    @tool
+    def save_validator(self, source: str) -> str:
+        """Saves the whole text of /workdir/validator.py and says whether Python can compile it.
+
+        Args:
+            source: Python source
+        """
+        saving = "import sys; text = sys.stdin.read(); open('validator.py', 'w').write(text); compile(text, 'validator.py', 'exec')"
+        done = run_as_student([PYTHON, "-I", "-S", "-c", saving], input=source, cwd=STUDENT_WORKDIR, timeout=20)
+        if done.exit_code == 0:
+            return "saved; it compiles"
+        last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+        return "saved as far as possible; it does not compile: " + last[0]
 
     def pre_hook(self):
         if not (suite_folder() / "tests").exists():
