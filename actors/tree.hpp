@@ -50,7 +50,7 @@ class run_tree {
 };
 
 /// As in actors/harness/interfaces.hpp, which needs CAF.
-[[nodiscard]] result<void> check_run_config(const config::run_config& config);
+[[nodiscard]] result<void> check_run_config(const config::run_config& config, const std::string& gateway_socket);
 
 /// As in actors/harness/inner.hpp: this process is the harness of a sandbox. Returns its exit code.
 [[nodiscard]] int run_inner_harness(int channel_fd);

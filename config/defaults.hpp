@@ -18,7 +18,7 @@ inline constexpr milliseconds environment_shutdown{2'000}; ///< from `shutdown` 
 inline constexpr milliseconds environment_drain{200};      ///< its last output, once it has ended
 inline constexpr milliseconds environment_reap{5'000};     ///< from SIGKILL to the end of waiting for it
 
-/// One turn of a model, retries included.
+/// One turn of a model, the gateway's retries included. A limit on the step's time makes it shorter.
 inline constexpr milliseconds model_turn{1'800'000};
 
 /// One step of a CLI agent's program where the config sets no limit on time, and one line of what it prints.
@@ -27,6 +27,12 @@ inline constexpr bytes agent_line = 16_MiB;
 
 /// Empty turns in a row that are answered by asking to go on; one more is an error.
 inline constexpr unsigned empty_turns = 3;
+
+/// Turns in a row whose streams broke that are asked for again as a whole; one more is an error.
+inline constexpr unsigned aborted_turns = 3;
+
+/// Turns in a row that a provider may pause.
+inline constexpr unsigned paused_turns = 20;
 
 /// Of one artifact, and how many a step may save.
 inline constexpr bytes artifact_size = 64_MiB;

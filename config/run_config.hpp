@@ -14,10 +14,17 @@
 
 namespace chalk::config {
 
-struct limits {
-    std::optional<std::uint32_t> max_turns;          ///< per step
-    std::optional<seconds> max_time;                 ///< per step, wall time ("max_time_s")
+/// Of a step or of all steps of a run. Whichever is reached, the step that runs ends and is judged as it stands.
+struct work_limits {
+    std::optional<std::uint32_t> max_turns;
+    std::optional<seconds> max_time;               ///< wall time ("max_time_s")
+    std::optional<seconds> max_working_time;       ///< wall time less that spent waiting for the model
+    std::optional<std::uint64_t> max_total_tokens; ///< input and output of all model calls, aborted ones too
+};
+
+struct limits : work_limits {                        // the step's
     std::optional<std::uint64_t> max_context_tokens; ///< of one model call
+    work_limits run;                                 ///< "max_run_turns" and so on
 };
 
 struct mcp_server {

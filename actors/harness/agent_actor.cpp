@@ -2,7 +2,6 @@
 
 #include "actors/harness/agent_loop.hpp"
 #include "actors/harness/weak_handle.hpp"
-#include "config/defaults.hpp"
 
 namespace chalk::actors {
 
@@ -66,20 +65,16 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
             return;
         }
         state.asked = clock().now();
-        state.mind->next_turn(
-            {loop_.messages(), state.tool_specs, command.step, command.turn, config::defaults::model_turn},
-            [self = weak_handle<agent_actor>{agent_actor(this)}](result<model::turn> turn) {
-                self.send(turn_arrived{std::move(turn)});
-            });
+        state.mind->next_turn({loop_.messages(), state.tool_specs, command.step, command.turn, command.deadline},
+                              [self = weak_handle<agent_actor>{agent_actor(this)}](model::turn_result turn) {
+                                  self.send(turn_arrived{std::move(turn)});
+                              });
     }
 
-    void heard(const result<model::turn>& turn) {
-        if (!turn) {
-            send(state.owner, agent_failed{turn.error()});
-            return;
-        }
+    void heard(const model::turn_result& turn) {
         const auto now = clock().now();
-        obey(loop_.on_turn(*turn, std::chrono::duration_cast<milliseconds>(now - state.asked), now));
+        const auto took = std::chrono::duration_cast<milliseconds>(now - state.asked);
+        obey(turn ? loop_.on_turn(*turn, took, now) : loop_.on_failed_turn(turn.error(), took, now));
     }
 
     void flow(bool writable) {
@@ -95,8 +90,9 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
 
 } // namespace
 
-model::model_settings model_settings_of(const config::run_config& config) {
-    return {config.model, config.model_args, config.use_fake_model, config.fake.script, config.fake.latency};
+model::model_settings model_settings_of(const config::run_config& config, std::string gateway) {
+    return {config.model,       config.model_args,   config.use_fake_model,
+            config.fake.script, config.fake.latency, std::move(gateway)};
 }
 
 agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner) {

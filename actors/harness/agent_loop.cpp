@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace chalk::actors {
 
 namespace {
@@ -24,6 +26,22 @@ model::role to_model_role(message_role role) {
     return model::role::user;
 }
 
+bool holds_anything(const model::turn& half) {
+    return !half.text.empty() || !half.reasoning.empty() || !half.tool_calls.empty() || half.usage.input > 0 ||
+           half.usage.output > 0;
+}
+
+event_body message_of(model::turn& turn, std::string_view stop_reason, milliseconds duration, bool aborted) {
+    return message_added{message_role::assistant,
+                         turn.text,
+                         std::move(turn.reasoning),
+                         turn.tool_calls,
+                         std::string(stop_reason),
+                         turn.usage,
+                         duration,
+                         aborted};
+}
+
 } // namespace
 
 agent_loop::agent_loop(config::limits limits) : limits_(limits) {}
@@ -34,40 +52,97 @@ void agent_loop::hear(message_role role, std::string text) {
 
 agent_loop::commands agent_loop::begin_step(std::size_t step, time_point now) {
     step_ = step;
-    turns_ = 0;
+    step_work_ = {};
+    step_work_.begin(now);
+    run_work_.begin(now);
     empty_turns_ = 0;
-    began_ = now;
+    paused_turns_ = 0;
+    aborted_turns_ = 0;
     return go_on({}, now);
 }
 
 agent_loop::commands agent_loop::on_turn(model::turn turn, milliseconds duration, time_point now) {
-    ++turns_;
+    for (auto* account : {&step_work_, &run_work_}) {
+        account->add_turn();
+        account->add_model_wait(duration, turn.usage);
+    }
+    aborted_turns_ = 0;
     context_tokens_ = turn.usage.input + turn.usage.output;
+    const auto stopped = turn.stopped;
     commands next;
-    next.emplace_back(
-        record{message_added{message_role::assistant, turn.text, std::move(turn.reasoning), turn.tool_calls,
-                             std::string(to_string(turn.stopped)), turn.usage, duration}});
-    const bool empty = turn.text.empty() && turn.tool_calls.empty();
-    messages_->push_back({model::role::assistant, std::move(turn.text), turn.tool_calls, {}, false});
-    if (empty) {
-        if (++empty_turns_ > config::defaults::empty_turns) {
-            next.emplace_back(fail{model_failure(fmt::format(
-                "step {}: {} turns in a row held neither text nor a tool call (the last one stopped for: {})", step_,
-                empty_turns_, to_string(turn.stopped)))});
-            return next;
-        }
-        hear(message_role::user, go_on_text);
-        next.emplace_back(record{message_added{message_role::user, go_on_text, {}, {}, {}, std::nullopt, {}}});
-        return go_on(std::move(next), now);
+    next.emplace_back(record{message_of(turn, to_string(stopped), duration, false)});
+    if (stopped == model::stop_reason::refusal || stopped == model::stop_reason::context) {
+        // The step ends, so its calls are not made; a conversation that held them would ask for their results.
+        turn.tool_calls.clear();
+        turn.provider_items = nullptr;
+        remember(turn);
+        return stopped == model::stop_reason::context
+                   ? end_for(std::move(next), context_is_full("the turn was cut off"), now)
+                   : finish(std::move(next), now);
+    }
+    const bool silent = turn.text.empty() && turn.tool_calls.empty();
+    remember(turn);
+    if (silent || (stopped == model::stop_reason::paused && turn.tool_calls.empty())) {
+        return on_silent_turn(std::move(next), stopped, now);
     }
     empty_turns_ = 0;
+    paused_turns_ = 0;
     if (turn.tool_calls.empty()) {
-        next.emplace_back(finish_step{});
-        return next;
+        return finish(std::move(next), now);
     }
-    open_calls_.assign(std::make_move_iterator(turn.tool_calls.begin()),
-                       std::make_move_iterator(turn.tool_calls.end()));
-    next.emplace_back(call_tool{open_calls_.front()});
+    turn.call_defects.resize(turn.tool_calls.size());
+    for (std::size_t i = 0; i < turn.tool_calls.size(); ++i) {
+        open_calls_.push_back({std::move(turn.tool_calls[i]), std::move(turn.call_defects[i])});
+    }
+    return call_next(std::move(next), now);
+}
+
+/// The model had nothing to say, or its provider wants the conversation again to let it go on.
+agent_loop::commands agent_loop::on_silent_turn(commands before, model::stop_reason stopped, time_point now) {
+    if (stopped == model::stop_reason::paused) {
+        if (++paused_turns_ > config::defaults::paused_turns) {
+            before.emplace_back(fail{
+                model_failure(fmt::format("step {}: the provider paused {} turns in a row", step_, paused_turns_))});
+            return before;
+        }
+        return go_on(std::move(before), now);
+    }
+    if (++empty_turns_ > config::defaults::empty_turns) {
+        before.emplace_back(fail{model_failure(
+            fmt::format("step {}: {} turns in a row held neither text nor a tool call (the last one stopped for: {})",
+                        step_, empty_turns_, to_string(stopped)))});
+        return before;
+    }
+    hear(message_role::user, go_on_text);
+    before.emplace_back(record{message_added{message_role::user, go_on_text, {}, {}, {}, std::nullopt, {}}});
+    return go_on(std::move(before), now);
+}
+
+agent_loop::commands agent_loop::on_failed_turn(model::turn_failure failed, milliseconds duration, time_point now) {
+    using what = model::turn_failure::what;
+    for (auto* account : {&step_work_, &run_work_}) {
+        account->add_model_wait(duration, failed.half.usage);
+    }
+    commands next;
+    if (failed.kind == what::aborted || holds_anything(failed.half)) {
+        next.emplace_back(record{message_of(failed.half, {}, duration, true)});
+    }
+    if (failed.kind == what::context_overflow) {
+        return end_for(std::move(next), context_is_full(failed.why.message), now);
+    }
+    // A request has no more time than the step, so the limit on time may be what it ran into.
+    if (failed.why.kind == error_class::timeout) {
+        if (auto limit = reached(now)) {
+            return end_for(std::move(next), std::move(*limit), now);
+        }
+    }
+    if (failed.kind == what::aborted && ++aborted_turns_ <= config::defaults::aborted_turns) {
+        return go_on(std::move(next), now);
+    }
+    if (failed.kind == what::aborted) {
+        failed.why.message += fmt::format(" (it was the {}th time in a row)", aborted_turns_);
+    }
+    next.emplace_back(fail{std::move(failed.why)});
     return next;
 }
 
@@ -77,44 +152,77 @@ agent_loop::commands agent_loop::on_tool_output(const mcp::tool_output& output, 
     }
     auto call = std::move(open_calls_.front());
     open_calls_.pop_front();
+    commands next;
+    answer(next, std::move(call), output, duration);
+    return call_next(std::move(next), now);
+}
+
+/// Calls that cannot be made are answered here, each in its turn.
+agent_loop::commands agent_loop::call_next(commands before, time_point now) {
+    while (!open_calls_.empty() && !open_calls_.front().defect.empty()) {
+        auto call = std::move(open_calls_.front());
+        open_calls_.pop_front();
+        const auto output = mcp::tool_output::text(call.defect, true);
+        answer(before, std::move(call), output, {});
+    }
+    if (open_calls_.empty()) {
+        return go_on(std::move(before), now);
+    }
+    before.emplace_back(call_tool{open_calls_.front().call});
+    return before;
+}
+
+void agent_loop::answer(commands& into, open_call open, const mcp::tool_output& output, milliseconds duration) {
+    auto& call = open.call;
     auto text = output.as_text();
     messages_->push_back({model::role::tool, text, {}, call.id, output.is_error});
-    commands next;
-    next.emplace_back(record{tool_result{std::move(call.id), std::move(call.name), std::move(text), output.is_error,
+    into.emplace_back(record{tool_result{std::move(call.id), std::move(call.name), std::move(text), output.is_error,
                                          output.truncated, duration}});
-    if (!open_calls_.empty()) {
-        next.emplace_back(call_tool{open_calls_.front()});
-        return next;
-    }
-    return go_on(std::move(next), now);
+}
+
+void agent_loop::remember(model::turn& turn) {
+    messages_->push_back(
+        {model::role::assistant, turn.text, turn.tool_calls, {}, false, std::move(turn.provider_items)});
 }
 
 agent_loop::commands agent_loop::go_on(commands before, time_point now) {
     if (auto limit = reached(now)) {
-        before.emplace_back(record{std::move(*limit)});
-        before.emplace_back(finish_step{});
-    } else {
-        before.emplace_back(ask_model{step_, turns_});
+        return end_for(std::move(before), std::move(*limit), now);
     }
+    auto deadline = config::defaults::model_turn;
+    for (const auto& left : {step_work_.time_left(limits_, now), run_work_.time_left(limits_.run, now)}) {
+        deadline = std::min(deadline, left.value_or(deadline));
+    }
+    before.emplace_back(ask_model{step_, step_work_.turns(), deadline});
     return before;
 }
 
+agent_loop::commands agent_loop::end_for(commands before, limit_reached limit, time_point now) {
+    before.emplace_back(record{std::move(limit)});
+    return finish(std::move(before), now);
+}
+
+agent_loop::commands agent_loop::finish(commands before, time_point now) {
+    run_work_.pause(now);
+    before.emplace_back(finish_step{});
+    return before;
+}
+
+limit_reached agent_loop::context_is_full(std::string_view why) const {
+    return {limit_kind::context_tokens, context_tokens_,
+            fmt::format("step {}: the model's context is full: {}", step_, why)};
+}
+
 std::optional<limit_reached> agent_loop::reached(time_point now) const {
-    if (limits_.max_turns && turns_ >= *limits_.max_turns) {
-        return limit_reached{limit_kind::turns, turns_,
-                             fmt::format("step {}: the limit of {} turns is reached", step_, *limits_.max_turns)};
-    }
-    if (limits_.max_time && now - began_ >= *limits_.max_time) {
-        const auto spent = std::chrono::duration_cast<milliseconds>(now - began_);
-        return limit_reached{limit_kind::time, static_cast<std::uint64_t>(spent.count()),
-                             fmt::format("step {}: the limit of {} s is reached", step_, limits_.max_time->count())};
-    }
     if (limits_.max_context_tokens && context_tokens_ >= *limits_.max_context_tokens) {
         return limit_reached{
             limit_kind::context_tokens, context_tokens_,
             fmt::format("step {}: the limit of {} tokens of context is reached", step_, *limits_.max_context_tokens)};
     }
-    return std::nullopt;
+    if (auto limit = step_work_.reached(limits_, now, fmt::format("step {}: the limit", step_))) {
+        return limit;
+    }
+    return run_work_.reached(limits_.run, now, fmt::format("step {}: the run's limit", step_));
 }
 
 } // namespace chalk::actors

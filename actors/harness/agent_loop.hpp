@@ -1,13 +1,12 @@
 /// The builtin agent's decisions, without actors, IO or clock: model turn, tool calls one at a time, their results, the
-/// next turn, until a turn asks for no tool or a limit is reached.
+/// next turn, until a turn asks for no tool or a limit is reached. A turn whose stream broke is asked for again.
 ///
 /// Owner: the agent actor. Holds the conversation, which dies with it; what was said is in the events.
 #pragma once
 
-#include "config/run_config.hpp"
+#include "actors/harness/work_account.hpp"
 #include "protocol/model/model.hpp"
 
-#include <chrono>
 #include <deque>
 #include <variant>
 #include <vector>
@@ -16,7 +15,7 @@ namespace chalk::actors {
 
 class agent_loop {
   public:
-    using time_point = std::chrono::steady_clock::time_point;
+    using time_point = work_account::time_point;
 
     struct record {
         event_body body;
@@ -24,6 +23,7 @@ class agent_loop {
     struct ask_model {
         std::size_t step = 0;
         std::size_t turn = 0;
+        milliseconds deadline{0};
     };
     struct call_tool {
         tool_call call;
@@ -42,6 +42,7 @@ class agent_loop {
 
     [[nodiscard]] commands begin_step(std::size_t step, time_point now);
     [[nodiscard]] commands on_turn(model::turn turn, milliseconds duration, time_point now);
+    [[nodiscard]] commands on_failed_turn(model::turn_failure failed, milliseconds duration, time_point now);
     /// `duration` of the call, not of its wait.
     [[nodiscard]] commands on_tool_output(const mcp::tool_output& output, milliseconds duration, time_point now);
 
@@ -49,17 +50,32 @@ class agent_loop {
     [[nodiscard]] std::shared_ptr<const model::conversation> messages() const { return messages_; }
 
   private:
+    struct open_call {
+        tool_call call;
+        std::string defect; ///< why the tool cannot be called, or empty
+    };
+
     commands go_on(commands before, time_point now);
+    commands call_next(commands before, time_point now);
+    commands on_silent_turn(commands before, model::stop_reason stopped, time_point now);
+    commands end_for(commands before, limit_reached limit, time_point now);
+    commands finish(commands before, time_point now);
+    void answer(commands& into, open_call call, const mcp::tool_output& output, milliseconds duration);
+    void remember(model::turn& turn);
     [[nodiscard]] std::optional<limit_reached> reached(time_point now) const;
+    [[nodiscard]] limit_reached context_is_full(std::string_view why) const;
 
     config::limits limits_;
     std::shared_ptr<model::conversation> messages_ = std::make_shared<model::conversation>();
-    std::deque<tool_call> open_calls_;
+    std::deque<open_call> open_calls_;
     std::size_t step_ = 0;
-    std::size_t turns_ = 0;
+    work_account step_work_;
+    work_account run_work_;
+    // In a row:
     unsigned empty_turns_ = 0;
+    unsigned paused_turns_ = 0;
+    unsigned aborted_turns_ = 0;
     std::uint64_t context_tokens_ = 0;
-    time_point began_;
 };
 
 } // namespace chalk::actors

@@ -168,3 +168,227 @@ TEST_CASE("a tool's output without an open call is an error of the harness", "[a
     (void)loop.begin_step(0, t0);
     CHECK(at<agent_loop::fail>(loop.on_tool_output(good, 0ms, t0), 0).why.kind == error_class::harness);
 }
+
+namespace {
+
+using failed_turn = model::turn_failure;
+
+failed_turn broken_stream() {
+    model::turn half;
+    half.text = "half";
+    half.usage.input = 30;
+    half.usage.output = 10;
+    return {model_failure("the stream broke"), failed_turn::what::aborted, half};
+}
+
+} // namespace
+
+TEST_CASE("a turn whose stream broke is recorded, asked for again and counted once", "[agent]") {
+    agent_loop loop({});
+    loop.hear(message_role::user, "go");
+    (void)loop.begin_step(0, t0);
+    for (int i = 0; i < 3; ++i) {
+        auto next = loop.on_failed_turn(broken_stream(), 7ms, t0);
+        REQUIRE(next.size() == 2);
+        const auto& said = std::get<message_added>(at<agent_loop::record>(next, 0).body);
+        CHECK(said.aborted);
+        CHECK(said.text == "half");
+        CHECK(said.usage->input == 30);
+        CHECK(said.duration == 7ms);
+        CHECK(at<agent_loop::ask_model>(next, 1).turn == 0);
+        CHECK(loop.messages()->size() == 1);
+    }
+    at<agent_loop::finish_step>(loop.on_turn(text_turn("done"), 0ms, t0), 1);
+    // A turn that came whole starts the row anew.
+    (void)loop.begin_step(1, t0);
+    at<agent_loop::ask_model>(loop.on_failed_turn(broken_stream(), 0ms, t0), 1);
+}
+
+TEST_CASE("a fourth stream in a row that broke is an error of the model", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    for (int i = 0; i < 3; ++i) {
+        (void)loop.on_failed_turn(broken_stream(), 0ms, t0);
+    }
+    auto next = loop.on_failed_turn(broken_stream(), 0ms, t0);
+    REQUIRE(next.size() == 2);
+    CHECK(std::get<message_added>(at<agent_loop::record>(next, 0).body).aborted);
+    CHECK(at<agent_loop::fail>(next, 1).why.kind == error_class::model);
+}
+
+TEST_CASE("a refused request fails the run at once, and nothing of it is recorded as said", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    auto next = loop.on_failed_turn({model_failure("HTTP 401")}, 0ms, t0);
+    REQUIRE(next.size() == 1);
+    CHECK(at<agent_loop::fail>(next, 0).why.message == "HTTP 401");
+}
+
+TEST_CASE("a conversation that is too long for the model ends the step like the limit on context", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    SECTION("by a refused request") {
+        auto next = loop.on_failed_turn({model_failure("too long"), failed_turn::what::context_overflow}, 0ms, t0);
+        REQUIRE(next.size() == 2);
+        CHECK(std::get<limit_reached>(at<agent_loop::record>(next, 0).body).limit == limit_kind::context_tokens);
+        at<agent_loop::finish_step>(next, 1);
+    }
+    SECTION("by a turn that was cut off, whose calls are not made") {
+        auto turn = calling({"a"});
+        turn.stopped = model::stop_reason::context;
+        auto next = loop.on_turn(turn, 0ms, t0);
+        REQUIRE(next.size() == 3);
+        CHECK(std::get<limit_reached>(at<agent_loop::record>(next, 1).body).limit == limit_kind::context_tokens);
+        at<agent_loop::finish_step>(next, 2);
+        CHECK(loop.messages()->back().tool_calls.empty());
+    }
+}
+
+TEST_CASE("a refusal ends the step, also an empty one, and calls in it are not made", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    auto turn = GENERATE(empty_turn(), calling({"a"}));
+    turn.stopped = model::stop_reason::refusal;
+    at<agent_loop::finish_step>(loop.on_turn(turn, 0ms, t0), 1);
+}
+
+TEST_CASE("a paused turn goes on without a word of the harness, within bounds", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    auto paused = text_turn("searching");
+    paused.stopped = model::stop_reason::paused;
+    paused.provider_items = json::array({"kept"});
+    for (std::size_t i = 1; i <= 20; ++i) {
+        auto next = loop.on_turn(paused, 0ms, t0);
+        REQUIRE(next.size() == 2);
+        CHECK(at<agent_loop::ask_model>(next, 1).turn == i);
+        CHECK(loop.messages()->back().provider_items == json::array({"kept"}));
+    }
+    CHECK(at<agent_loop::fail>(loop.on_turn(paused, 0ms, t0), 1).why.kind == error_class::model);
+}
+
+TEST_CASE("a call with broken arguments is answered with what is wrong, and its neighbours run in order", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    auto turn = calling({"a", "b", "c", "d"});
+    turn.call_defects = {"bad a", "", "bad c", "bad d"};
+    auto next = loop.on_turn(turn, 0ms, t0);
+    REQUIRE(next.size() == 3);
+    const auto& refused = std::get<tool_result>(at<agent_loop::record>(next, 1).body);
+    CHECK(refused.call_id == "id-a");
+    CHECK(refused.is_error);
+    CHECK(refused.text == "bad a");
+    CHECK(at<agent_loop::call_tool>(next, 2).call.name == "b");
+    next = loop.on_tool_output(good, 0ms, t0);
+    REQUIRE(next.size() == 4);
+    CHECK(std::get<tool_result>(at<agent_loop::record>(next, 2).body).text == "bad d");
+    at<agent_loop::ask_model>(next, 3);
+    CHECK(loop.messages()->size() == 5);
+}
+
+TEST_CASE("tokens and working time are limited in a step and in a run", "[agent]") {
+    config::limits limits;
+    auto kind = limit_kind::total_tokens;
+    std::uint64_t value = 0;
+    // Each step spends two turns of 40 tokens, one of them aborted, and 10 s of which 4 s wait for the model.
+    const auto step = [&](agent_loop& loop, std::size_t index) {
+        const auto start = t0 + 100s * index;
+        if (loop.begin_step(index, start).size() > 1) {
+            return false; // a limit ended it at once
+        }
+        auto turn = calling({"a"});
+        turn.usage.input = 35;
+        turn.usage.output = 5;
+        (void)loop.on_failed_turn(broken_stream(), 2s, start + 2s);
+        (void)loop.on_turn(turn, 2s, start + 4s);
+        auto next = loop.on_tool_output(good, 0ms, start + 10s);
+        if (next.size() == 3) {
+            const auto& limit = std::get<limit_reached>(at<agent_loop::record>(next, 1).body);
+            CHECK(limit.limit == kind);
+            CHECK(limit.value == value);
+            at<agent_loop::finish_step>(next, 2);
+            return false;
+        }
+        at<agent_loop::ask_model>(next, 1);
+        (void)loop.on_turn(text_turn("done"), 0ms, start + 10s);
+        return true;
+    };
+    std::size_t fine = 0;
+    SECTION("tokens of a step") {
+        limits.max_total_tokens = 80;
+        value = 80;
+    }
+    SECTION("tokens of a step that stays below") {
+        limits.max_total_tokens = 81;
+        fine = 3;
+    }
+    SECTION("working time of a step") {
+        limits.max_working_time = 6s;
+        kind = limit_kind::working_time;
+        value = 6'000;
+    }
+    SECTION("working time of a step that stays below") {
+        limits.max_working_time = 7s;
+        fine = 3;
+    }
+    SECTION("tokens of a run") {
+        limits.run.max_total_tokens = 150;
+        value = 160;
+        fine = 1;
+    }
+    SECTION("working time of a run, without what is between steps") {
+        limits.run.max_working_time = 11s;
+        kind = limit_kind::working_time;
+        value = 12'000;
+        fine = 1;
+    }
+    SECTION("turns of a run") {
+        limits.run.max_turns = 3;
+        kind = limit_kind::turns;
+        value = 3;
+        fine = 1;
+    }
+    SECTION("time of a run") {
+        limits.run.max_time = 110s;
+        kind = limit_kind::time;
+        value = 110'000;
+        fine = 1;
+    }
+    agent_loop loop(limits);
+    std::size_t done = 0;
+    while (done < 3 && step(loop, done)) {
+        ++done;
+    }
+    CHECK(done == fine);
+}
+
+TEST_CASE("once the run's limit is reached, further steps end at once", "[agent]") {
+    config::limits limits;
+    limits.run.max_turns = 1;
+    agent_loop loop(limits);
+    (void)loop.begin_step(0, t0);
+    (void)loop.on_turn(text_turn("done"), 0ms, t0);
+    auto next = loop.begin_step(1, t0);
+    REQUIRE(next.size() == 2);
+    CHECK(std::get<limit_reached>(at<agent_loop::record>(next, 0).body).message ==
+          "step 1: the run's limit of 1 turns is reached");
+    at<agent_loop::finish_step>(next, 1);
+}
+
+TEST_CASE("a request has no more time than the step, and running into that is the limit and no error", "[agent]") {
+    config::limits limits;
+    limits.max_time = 60s;
+    agent_loop loop(limits);
+    CHECK(at<agent_loop::ask_model>(loop.begin_step(0, t0), 0).deadline == 60s);
+    (void)loop.on_turn(calling({"a"}), 0ms, t0 + 20s);
+    CHECK(at<agent_loop::ask_model>(loop.on_tool_output(good, 0ms, t0 + 25s), 1).deadline == 35s);
+    auto next = loop.on_failed_turn({timeout_failure("too slow")}, 35s, t0 + 60s);
+    REQUIRE(next.size() == 2);
+    CHECK(std::get<limit_reached>(at<agent_loop::record>(next, 0).body).limit == limit_kind::time);
+    at<agent_loop::finish_step>(next, 1);
+
+    agent_loop endless({});
+    (void)endless.begin_step(0, t0);
+    CHECK(at<agent_loop::fail>(endless.on_failed_turn({timeout_failure("too slow")}, 1h, t0 + 1h), 0).why.kind ==
+          error_class::timeout);
+}

@@ -132,7 +132,7 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     void carry_out(lifecycle::load_task&) {
-        if (auto checked = check_run_config(options_.config); !checked) {
+        if (auto checked = check_run_config(options_.config, options_.gateway_socket); !checked) {
             send(self(), tool_trouble{checked.error()});
             return;
         }
@@ -157,7 +157,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             adopt(state.agent);
             return;
         }
-        auto mind = model::make_model(io_, model_settings_of(options_.config));
+        auto mind = model::make_model(io_, model_settings_of(options_.config, options_.gateway_socket));
         if (!mind) {
             send(self(), agent_failed{mind.error()});
             return;
@@ -362,7 +362,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
 } // namespace
 
-result<void> check_run_config(const config::run_config& config) {
+result<void> check_run_config(const config::run_config& config, const std::string& gateway_socket) {
     const auto& agents = config::agent_names();
     if (std::find(agents.begin(), agents.end(), config.agent) == agents.end()) {
         return config_failure(
@@ -371,7 +371,7 @@ result<void> check_run_config(const config::run_config& config) {
     if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
         return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));
     }
-    return cli_agent_of(config) != nullptr ? result<void>{} : model::check_model(model_settings_of(config));
+    return cli_agent_of(config) != nullptr ? result<void>{} : model::check_model(model_settings_of(config, gateway_socket));
 }
 
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,

@@ -282,10 +282,10 @@ namespace {
 /// A model whose turns the test gives, when it wants to.
 class hand_model : public model::model {
   public:
-    void next_turn(chalk::model::request, std::function<void(result<chalk::model::turn>)> done) override {
+    void next_turn(chalk::model::request, std::function<void(chalk::model::turn_result)> done) override {
         asked = std::move(done);
     }
-    std::function<void(result<chalk::model::turn>)> asked;
+    std::function<void(chalk::model::turn_result)> asked;
 };
 
 struct agent_heard {

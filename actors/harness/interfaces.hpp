@@ -47,8 +47,9 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
-    bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
-    std::string gateway_socket;   ///< where models are reached; empty: nowhere
+    bool prepare_only = false; ///< makes /tmp/chalk_prepared_<run id> when ready
+    /// Where a real model is asked: path of the gateway's unix socket as this harness sees it, or HOST:PORT.
+    std::string gateway_socket;
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };
 
@@ -56,9 +57,10 @@ struct harness_options {
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,
                             event_sink sink);
 
-/// What a harness would refuse for its config alone: an unknown agent, a model without a client, a script of the wrong
-/// shape. error_class::config. Call it before anything is started; the harness does so too.
-[[nodiscard]] result<void> check_run_config(const config::run_config& config);
+/// What a harness would refuse for its config alone: an unknown agent, a model of no known provider or without a
+/// gateway, a script of the wrong shape. error_class::config. Call it before anything is started; the harness does so
+/// too.
+[[nodiscard]] result<void> check_run_config(const config::run_config& config, const std::string& gateway_socket);
 
 } // namespace chalk::actors
 

@@ -162,9 +162,9 @@ struct work_on_step {
     std::size_t index = 0;
 };
 
-/// From the model, for the agent itself.
+/// From the model, for the agent itself: its turn, or why there is none.
 struct turn_arrived {
-    result<model::turn> turn = model::turn{};
+    model::turn_result turn = model::turn{};
 };
 
 /// A CLI agent's program printed lines, for the agent itself.

@@ -83,7 +83,7 @@ result<void> check_before_start(const config::run_config& config, const run_opti
     if (options.prepare_only || config.environment == noop_environment) {
         return {};
     }
-    return actors::check_run_config(config);
+    return actors::check_run_config(config, {}); // no gateway yet
 }
 
 sandbox_request throwaway_request(const prepared_runs& prepared, const run_options& options, const run_id& id) {

@@ -149,6 +149,9 @@ class page_writer {
             if (b.stop_reason == "length") {
                 note += ", cut off at the output limit";
             }
+            if (b.aborted) {
+                note += ", aborted: the stream broke";
+            }
         }
         line();
         line(paint(style_, ink::cyan, title) + paint(style_, ink::dim, note));

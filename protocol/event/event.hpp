@@ -69,6 +69,9 @@ struct message_added {
     std::string stop_reason;
     std::optional<token_usage> usage;
     milliseconds duration{0};
+    /// Of the assistant: what had come of a turn when its stream broke. It is no turn and no part of the conversation,
+    /// and none of its tools was called; its tokens are spent.
+    bool aborted = false;
 };
 
 /// ToolResultEvent: what became of one call. `truncated` says that output was cut (the text says so too).
@@ -81,9 +84,10 @@ struct tool_result {
     milliseconds duration{0};
 };
 
-enum class limit_kind { turns, time, context_tokens };
+enum class limit_kind { turns, time, context_tokens, total_tokens, working_time };
 
-/// LimitReachedEvent: the step ends here and is judged as it stands.
+/// LimitReachedEvent: the step ends here and is judged as it stands. The message says whether the limit is the step's
+/// or the run's.
 struct limit_reached {
     limit_kind limit = limit_kind::turns;
     std::uint64_t value = 0; ///< turns, milliseconds or tokens, as `limit` says

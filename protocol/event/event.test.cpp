@@ -19,6 +19,7 @@ std::vector<event_body> one_of_each() {
     spoken.stop_reason = "tool_calls";
     spoken.usage = token_usage{1, 2, 3, 4};
     spoken.duration = 12ms;
+    spoken.aborted = true;
     return {
         task_started{"hello", "builtin", "some-model", {"bash", "submit"}, 2},
         task_pre_hook_completed{json{{"seed", 7}}},

@@ -69,6 +69,7 @@ struct shape<message_added> {
         f.optional("stop_reason", b.stop_reason);
         f.optional("usage", b.usage);
         f.optional("duration_ms", b.duration);
+        f.optional("aborted", b.aborted);
     }
 };
 
@@ -169,7 +170,8 @@ struct names<message_role> {
 };
 template<>
 struct names<limit_kind> {
-    static constexpr std::array<std::string_view, 3> list = {"turns", "time", "context_tokens"};
+    static constexpr std::array<std::string_view, 5> list = {"turns", "time", "context_tokens", "total_tokens",
+                                                             "working_time"};
 };
 template<>
 struct names<log_level> {

@@ -98,7 +98,7 @@ class fake_model final : public model {
         }
     }
 
-    void next_turn(request what, std::function<void(result<turn>)> done) override {
+    void next_turn(request what, std::function<void(turn_result)> done) override {
         auto answer = [alive = std::weak_ptr(alive_), done = std::move(done), reply = reply_to(what)]() mutable {
             if (!alive.expired()) {
                 done(std::move(reply));
@@ -118,7 +118,7 @@ class fake_model final : public model {
     }
 
   private:
-    result<turn> reply_to(const request& what) const {
+    turn_result reply_to(const request& what) const {
         if (latency_ > what.deadline) {
             return timeout_failure(fmt::format("fake model: no answer within {} ms at step {}, turn {}",
                                                what.deadline.count(), what.step, what.turn));

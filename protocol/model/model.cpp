@@ -1,8 +1,9 @@
 #include "protocol/model/model.hpp"
 
+#include "protocol/model/api_model.hpp"
 #include "protocol/model/fake_model.hpp"
 
-#include <fmt/format.h>
+#include <stdexcept>
 
 namespace chalk::model {
 
@@ -14,8 +15,18 @@ std::string_view to_string(stop_reason reason) noexcept {
         return "tool_calls";
     case stop_reason::length:
         return "length";
+    case stop_reason::paused:
+        return "paused";
+    case stop_reason::refusal:
+        return "refusal";
+    case stop_reason::context:
+        return "context";
     }
     return "end";
+}
+
+void throw_exception_from_error(const turn_failure& failed, const boost::source_location&) {
+    throw std::logic_error("value() of a failed turn: " + failed.why.message);
 }
 
 result<void> check_model(const model_settings& settings) {
@@ -23,20 +34,17 @@ result<void> check_model(const model_settings& settings) {
         auto parsed = parse_script(settings.script);
         return parsed ? result<void>() : result<void>(parsed.error());
     }
-    if (settings.name.empty()) {
-        return config_failure("model: no model is named; this version runs scripted models alone, so set "
-                              "\"use_fake_model\": true and give \"fake_model\" a script");
-    }
-    return config_failure(fmt::format("model: \"{}\" needs a model client, and this version has none; set "
-                                      "\"use_fake_model\": true and give \"fake_model\" a script",
-                                      settings.name));
+    return check_api_model(settings);
 }
 
 result<std::unique_ptr<model>> make_model(boost::asio::io_context& io, const model_settings& settings) {
     if (auto checked = check_model(settings); !checked) {
         return checked.error();
     }
-    return make_fake_model(io, settings.script, settings.latency);
+    if (settings.use_fake) {
+        return make_fake_model(io, settings.script, settings.latency);
+    }
+    return make_api_model(io, settings);
 }
 
 } // namespace chalk::model

@@ -69,7 +69,7 @@ struct fold {
             usage.output += message.usage->output;
             usage.reasoning += message.usage->reasoning;
         }
-        if (message.role == message_role::assistant) {
+        if (message.role == message_role::assistant && !message.aborted) {
             auto& step = steps[current_step];
             step.turns += 1;
             step.tool_calls += message.tool_calls.size();

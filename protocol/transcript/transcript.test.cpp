@@ -63,6 +63,18 @@ message_added spoken(std::string text, std::vector<tool_call> calls = {}) {
 
 } // namespace
 
+TEST_CASE("an aborted turn's tokens are spent, and it counts neither as a turn nor for its calls") {
+    recorded_run run;
+    auto half = spoken("ha", {{"c1", "bash", json("{\"comm")}});
+    half.aborted = true;
+    run.start(1).add(step_started{0, "first", "Do it."}).add(half).add(half).add(spoken("done"));
+    const auto document = run.document();
+    CHECK(document["steps"][0]["turns"] == 1);
+    CHECK(document["steps"][0]["tool_calls"] == 0);
+    CHECK(document["usage"]["input"] == 30);
+    CHECK(document["usage"]["output"] == 9);
+}
+
 TEST_CASE("a whole run folds into its steps, score, usage and times") {
     recorded_run run;
     run.start(2)
