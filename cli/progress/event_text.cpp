@@ -81,10 +81,10 @@ std::vector<std::string> event_text(const event& e) {
             [&](const step_started& x) { add_text(out, "", fmt::format("step {} {} started", x.index + 1, x.name)); },
             [&](const message_added& x) {
                 if (!x.text.empty()) {
-                    add_text(out, fmt::format("{}: ", name_of(x.role)), x.text);
+                    add_text(out, fmt::format("{}{}: ", name_of(x.role), x.aborted ? " (stream broke)" : ""), x.text);
                 }
                 for (const auto& call : x.tool_calls) {
-                    add_text(out, fmt::format("calls {} ", printable(call.name)),
+                    add_text(out, fmt::format("{} {} ", x.aborted ? "was to call" : "calls", printable(call.name)),
                              call.arguments.dump(-1, ' ', false, json::error_handler_t::replace));
                 }
             },

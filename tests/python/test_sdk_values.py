@@ -113,6 +113,7 @@ class TranscriptViews(unittest.TestCase):
             {"seq": 6, "type": "StepStartedEvent", "index": 1, "name": "two", "instructions": "more"},
             {"seq": 7, "type": "MessageEvent", "role": "assistant", "text": "done"},
             {"seq": 8, "type": "EventOfTheFuture", "x": 1},
+            {"seq": 9, "type": "MessageEvent", "role": "assistant", "text": "hal", "aborted": True},
         ],
     }
 
@@ -129,6 +130,7 @@ class TranscriptViews(unittest.TestCase):
         first, second = transcript.steps
         self.assertEqual((first.name, first.score, len(first.tool_results)), ("one", 0.5, 1))
         self.assertEqual((second.index, second.score, second.messages[0].text), (1, None, "done"))
+        self.assertEqual(len(second.messages), 1)
 
 
 class Scores(unittest.TestCase):

@@ -99,6 +99,9 @@ void openai_reader::add_detail(const json& detail) {
 draft_call* openai_reader::call_for(const json& part) {
     const auto index = count_at(part, "index");
     const auto id = text_at(part, "id");
+    if (!index && id.empty() && call_is_skipped_) {
+        return nullptr;
+    }
     const auto known = std::find_if(calls_.rbegin(), calls_.rend(), [&](const indexed_call& one) {
         return index ? one.index == *index : id.empty() || one.call.id == id;
     });

@@ -73,6 +73,11 @@ class LogEvent(Event):
 _CLASSES = {cls.__name__: cls for cls in Event.__subclasses__()}
 
 
+def _is_said(event):
+    """Of a turn whose stream broke, what had come is an event and no part of the conversation."""
+    return isinstance(event, MessageEvent) and not event.data.get("aborted")
+
+
 class StepView:
     """The part of a transcript that belongs to one step."""
 
@@ -83,7 +88,7 @@ class StepView:
 
     @property
     def messages(self):
-        return [e for e in self.events if isinstance(e, MessageEvent)]
+        return [e for e in self.events if _is_said(e)]
 
     @property
     def tool_results(self):
@@ -112,8 +117,8 @@ class Transcript:
 
     @property
     def messages(self):
-        """The conversation: MessageEvents in order."""
-        return [e for e in self.events if isinstance(e, MessageEvent)]
+        """The conversation: MessageEvents in order, without those of turns that were aborted."""
+        return [e for e in self.events if _is_said(e)]
 
     @property
     def steps(self):
