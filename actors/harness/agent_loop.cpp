@@ -130,6 +130,12 @@ agent_loop::commands agent_loop::on_failed_turn(model::turn_failure failed, mill
     if (failed.kind == what::context_overflow) {
         return end_for(std::move(next), context_is_full(failed.why.message), now);
     }
+    if (failed.kind == what::budget) {
+        return end_for(std::move(next),
+                       {limit_kind::total_tokens, run_work_.tokens(),
+                        fmt::format("step {}: the run's budget is spent: {}", step_, failed.why.message)},
+                       now);
+    }
     // A request has no more time than the step, so the limit on time may be what it ran into.
     if (failed.why.kind == error_class::timeout) {
         if (auto limit = reached(now)) {

@@ -244,6 +244,18 @@ TEST_CASE("a conversation that is too long for the model ends the step like the 
     }
 }
 
+TEST_CASE("a budget that the gateway says is spent ends the step like a limit", "[agent]") {
+    agent_loop loop({});
+    (void)loop.begin_step(0, t0);
+    (void)loop.on_failed_turn(broken_stream(), 0ms, t0);
+    auto next = loop.on_failed_turn({model_failure("spent"), failed_turn::what::budget}, 0ms, t0);
+    REQUIRE(next.size() == 2);
+    const auto& limit = std::get<limit_reached>(at<agent_loop::record>(next, 0).body);
+    CHECK(limit.limit == limit_kind::total_tokens);
+    CHECK(limit.value == 40);
+    at<agent_loop::finish_step>(next, 1);
+}
+
 TEST_CASE("a refusal ends the step, also an empty one, and calls in it are not made", "[agent]") {
     agent_loop loop({});
     (void)loop.begin_step(0, t0);

@@ -27,6 +27,8 @@ class work_account {
 
     [[nodiscard]] std::uint32_t turns() const noexcept { return turns_; }
 
+    [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
+
     /// `whose` goes into the message: "step 2: the limit", "step 2: the run's limit".
     [[nodiscard]] std::optional<limit_reached> reached(const config::work_limits& limits, time_point now,
                                                        std::string_view whose) const;

@@ -51,7 +51,6 @@ class exchange {
         for (const auto* key : {"x-request-id", "request-id"}) {
             request_id_ = request_id_.empty() ? std::string(head.header(key)) : request_id_;
         }
-        error_kind_ = parse_error_class(head.header("x-chalk-error")).value_or(error_class::model);
     }
 
     /// False once more would be of no use.
@@ -110,7 +109,7 @@ class exchange {
                 nobody ? what::ended : what::aborted);
         }
         if (!streams_) {
-            auto failed = failure_of_response(status_, std::move(error_body_), request_id_, error_kind_);
+            auto failed = failure_of_response(status_, std::move(error_body_), request_id_);
             if (status_ == http_ok) {
                 failed.why.message = "the answer is no stream of events: " + failed.why.message;
             }
@@ -132,7 +131,6 @@ class exchange {
     std::string too_much_;
     std::string error_body_;
     std::string request_id_;
-    error_class error_kind_ = error_class::model;
     std::size_t received_ = 0;
 };
 

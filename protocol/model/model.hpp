@@ -67,9 +67,10 @@ struct turn {
 /// Why there is no turn.
 struct turn_failure {
     enum class what {
-        ended,           ///< asking again would not help, or the wait is over
-        aborted,         ///< the stream broke, or never began: the turn may be asked for again as a whole
-        context_overflow ///< the conversation is longer than the model can read
+        ended,            ///< asking again would not help, or the wait is over
+        aborted,          ///< the stream broke, or never began: the turn may be asked for again as a whole
+        context_overflow, ///< the conversation is longer than the model can read
+        budget            ///< what the run may spend is spent, says the gateway
     };
 
     turn_failure() = default; // error() of a result needs it

@@ -181,9 +181,13 @@ class AgentTest(unittest.TestCase):
                 self.assertIn(f"HTTP {status}: c: no (request req_1)", error["message"])
                 self.assertEqual(self.said(transcript), [])
 
-    def test_the_gateway_may_say_which_class_an_error_is_of(self):
-        transcript, _ = self.run_script([Answer(b'{"error":{"message":"spent"}}', 402, {"X-Chalk-Error": "budget"})])
-        self.assertEqual(transcript["outcome"]["error"]["class"], "budget")
+    def test_a_budget_that_is_spent_ends_the_step(self):
+        refusal = b'{"error":{"message":"spent","code":"budget_exhausted"}}'
+        transcript, _ = self.run_script([Answer(sse(*chat_turns()[0])), Answer(refusal, 402)])
+        self.assertEqual(transcript["outcome"]["status"], "passed")
+        limits = [e for e in transcript["events"] if e["type"] == "LimitReachedEvent"]
+        self.assertEqual([(e["limit"], e["value"]) for e in limits], [("total_tokens", 15)])
+        self.assertIn("budget", limits[0]["message"])
 
     def test_a_context_that_overflows_ends_the_step_like_its_limit(self):
         body = json.dumps({"error": {"message": "too long", "code": "context_length_exceeded"}}).encode()

@@ -1,5 +1,4 @@
 #include "protocol/model/dialect/dialect.hpp"
-
 #include "tests/support/dialect.hpp"
 
 using namespace chalk;

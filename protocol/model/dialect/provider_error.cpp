@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t longest_message = 2'000;
 constexpr std::size_t longest_word = 100;
+constexpr unsigned payment_required = 402;
 constexpr unsigned payload_too_large = 413;
 
 /// OpenAI has a code for it, Anthropic and servers like vLLM only words.
@@ -66,7 +67,7 @@ std::optional<provider_error> find_error(const json& body) {
     return found;
 }
 
-turn_failure failure_of_response(unsigned status, std::string body, std::string_view request_id, error_class kind) {
+turn_failure failure_of_response(unsigned status, std::string body, std::string_view request_id) {
     provider_error error;
     auto parsed = parse_provider_json(body);
     if (auto found = parsed ? find_error(*parsed) : std::nullopt) {
@@ -77,9 +78,13 @@ turn_failure failure_of_response(unsigned status, std::string body, std::string_
     if (error.request_id.empty()) {
         error.request_id = shortened(request_id, longest_word);
     }
-    const bool overflow = error.context_overflow || status == payload_too_large;
-    return {failure{kind, fmt::format("HTTP {}: {}", status, error.text())},
-            overflow ? turn_failure::what::context_overflow : turn_failure::what::ended};
+    auto kind = turn_failure::what::ended;
+    if (status == payment_required && error.text().find("budget_exhausted") != std::string::npos) {
+        kind = turn_failure::what::budget;
+    } else if (error.context_overflow || status == payload_too_large) {
+        kind = turn_failure::what::context_overflow;
+    }
+    return {model_failure(fmt::format("HTTP {}: {}", status, error.text())), kind};
 }
 
 } // namespace chalk::model

@@ -23,8 +23,8 @@ struct provider_error {
 /// The error in `body`, or nullopt when `body` is no error.
 [[nodiscard]] std::optional<provider_error> find_error(const json& body);
 
-/// A response other than 200, whole. `kind` is error_class::model unless the gateway says another.
-[[nodiscard]] turn_failure failure_of_response(unsigned status, std::string body, std::string_view request_id,
-                                               error_class kind);
+/// A response other than 200, whole. The gateway's own refusals have the same form (docs/protocols/gateway.md): 402
+/// budget_exhausted is one.
+[[nodiscard]] turn_failure failure_of_response(unsigned status, std::string body, std::string_view request_id);
 
 } // namespace chalk::model

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 turn_failure of(unsigned status, std::string body) {
-    return failure_of_response(status, std::move(body), "req_head", error_class::model);
+    return failure_of_response(status, std::move(body), "req_head");
 }
 
 } // namespace
@@ -26,7 +26,6 @@ TEST_CASE("a refused request says status, code, message and request, in each pro
     CHECK_THAT(of(400, R"({"error":["odd"]})").why.message, Contains("odd"));
     CHECK(of(400, std::string(1U << 20U, '\xff')).why.message.size() < 10'000);
     CHECK(of(429, "{}").kind == turn_failure::what::ended);
-    CHECK(failure_of_response(402, "{}", "", error_class::budget).why.kind == error_class::budget);
 }
 
 TEST_CASE("a conversation that is too long is told apart, however the provider says so", "[dialect]") {
@@ -42,4 +41,13 @@ TEST_CASE("a conversation that is too long is told apart, however the provider s
     }
     CHECK(of(400, R"({"error":{"message":"max_tokens is too large","code":"invalid_value"}})").kind ==
           turn_failure::what::ended);
+}
+
+TEST_CASE("the gateway's word that the budget is spent is told apart, in each API's form", "[dialect]") {
+    CHECK(of(402, R"({"error":{"message":"spent","type":"t","code":"budget_exhausted"}})").kind ==
+          turn_failure::what::budget);
+    CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"budget_exhausted: spent"}})").kind ==
+          turn_failure::what::budget);
+    CHECK(of(402, R"({"error":{"message":"the account is empty"}})").kind == turn_failure::what::ended);
+    CHECK(of(400, R"({"error":{"code":"budget_exhausted"}})").kind == turn_failure::what::ended);
 }
