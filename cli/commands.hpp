@@ -13,6 +13,7 @@ void add_run_command(CLI::App& app, exit_code& code);
 void add_show_command(CLI::App& app, exit_code& code);
 void add_config_command(CLI::App& app, exit_code& code);
 void add_gc_command(CLI::App& app, exit_code& code);
+void add_check_command(CLI::App& app, exit_code& code);
 void add_bench_command(CLI::App& app, exit_code& code);
 
 } // namespace chalk::cli

@@ -4,6 +4,7 @@
 /// turns any other end into an error of class harness.
 #pragma once
 
+#include "actors/harness/student_firewall.hpp"
 #include "actors/messages.hpp"
 #include "config/run_config.hpp"
 #include "runtimes/confinement/student_commands.hpp"
@@ -47,6 +48,7 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
+    firewall_options firewall;
     bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };

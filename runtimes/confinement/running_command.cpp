@@ -66,6 +66,7 @@ result<process::child> running_command::spawn(const student_settings& settings, 
     command.environment = settings.environment;
     command.working_directory = settings.working_directory;
     command.become = settings.become;
+    command.limits = settings.limits;
     command.descriptors = {{pipe->write.get(), 1}, {pipe->write.get(), 2}};
     unique_fd input;
     if (!what.input.empty()) {
