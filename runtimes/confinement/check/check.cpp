@@ -85,7 +85,7 @@ result<settings> settings_from_environment() {
         return user.error();
     }
     how.user = *user;
-    how.processes = 1024;
+    how.processes = 512; // cli/run/limits.cpp
     how.student_memory = student_memory(4_GiB);
     const auto variable = [](const char* name) {
         const char* text = std::getenv(name);

@@ -95,12 +95,19 @@ class firewall_prober {
 
   private:
     std::optional<both> try_both(const target& to) {
-        const auto as_root = firewall::try_to_reach({to}, 0, patience);
-        const auto as_user = firewall::try_to_reach({to}, user_, patience);
-        if (!as_root || !as_user) {
-            return std::nullopt;
+        auto seen = try_all_both({to});
+        return seen.empty() ? std::nullopt : std::optional(seen.front());
+    }
+
+    /// Together, since each may take all of the patience. Empty: could not be tried.
+    std::vector<both> try_all_both(const std::vector<target>& targets) {
+        const auto as_root = firewall::try_to_reach(targets, 0, patience);
+        const auto as_user = firewall::try_to_reach(targets, user_, patience);
+        std::vector<both> all;
+        for (std::size_t i = 0; as_root && as_user && i < targets.size(); ++i) {
+            all.push_back({as_root->at(i), as_user->at(i)});
         }
-        return both{as_root->front(), as_user->front()};
+        return all;
     }
 
     void add(std::string name, std::string expected, std::string seen, verdict how) {
@@ -136,14 +143,13 @@ class firewall_prober {
     }
 
     /// Silence alone proves nothing: what root sees is said with it.
-    void closed_target(const std::string& name, const target& to) {
+    void closed_target(const std::string& name, const target& to, const both* seen) {
         const std::string expected = "no answer for the student";
         if (!firewall::has_route(to)) {
             add(name, expected, fmt::format("{}: there is no route, for nobody", to.str()), verdict::pass);
             return;
         }
-        const auto seen = try_both(to);
-        if (!seen) {
+        if (seen == nullptr) {
             add(name, expected, "could not be tried", verdict::fail);
             return;
         }
@@ -153,22 +159,26 @@ class firewall_prober {
     }
 
     void outside() {
-        for (const target& to : firewall::outside_targets()) {
-            closed_target("firewall: outside, " + to.str(), to);
+        const auto& targets = firewall::outside_targets();
+        const auto seen = try_all_both(targets);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            closed_target("firewall: outside, " + targets[i].str(), targets[i], seen.empty() ? nullptr : &seen[i]);
         }
     }
 
     void private_networks() {
-        for (const target& to : {target{"10.1.2.3", 443, false}, target{"172.16.9.9", 443, false},
-                                 target{"192.168.9.9", 443, false}, target{"fd77::1", 443, false}}) {
-            const auto name = "firewall: private network, " + to.str();
+        const std::vector<target> targets = {
+            {"10.1.2.3", 443, false}, {"172.16.9.9", 443, false}, {"192.168.9.9", 443, false}, {"fd77::1", 443, false}};
+        const auto all = try_all_both(targets);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            const auto* seen = all.empty() ? nullptr : &all[i];
+            const auto name = "firewall: private network, " + targets[i].str();
             if (how_.reach == firewall::network_reach::local) {
-                closed_target(name, to);
+                closed_target(name, targets[i], seen);
                 continue;
             }
             const std::string expected = "what answers root answers the student (CHALK_STUDENT_NETWORK=internal)";
-            const auto seen = try_both(to);
-            if (!seen || !seen->root.answered) {
+            if (seen == nullptr || !seen->root.answered) {
                 add(name, expected, "nothing answers root there", verdict::skip);
             } else {
                 add(name, expected, words(seen->user), seen->user.answered ? verdict::pass : verdict::fail);

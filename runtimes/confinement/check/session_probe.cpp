@@ -1,5 +1,6 @@
 #include "protocol/net/io_thread.hpp"
 #include "runtimes/confinement/check/probe.hpp"
+#include "runtimes/confinement/secrets.hpp"
 #include "runtimes/confinement/student_commands.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ std::vector<probe_result> look_at_session(student_commands& commands, const sett
                            "echo cpu $(ulimit -Ht)\n"
                            "echo core $(ulimit -Hc)\n"
                            "echo privileges $(grep -E '^(NoNewPrivs|CapEff|CapBnd):' /proc/self/status | tr -d '\\t')\n"
-                           "echo secrets $(env | grep -c -E '^(CHALK_|[A-Z_]*API_KEY)')\n",
+                           "echo secrets $(env | grep -c -E '^(" +
+                               fmt::format("{}", fmt::join(own_secrets(), "|")) + ")=')\n",
                            milliseconds{20'000});
     if (!ended || !ended->status.success()) {
         return {{"session", "a command of the student's runs", ended ? ended->output : ended.error().message,
