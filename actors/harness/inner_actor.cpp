@@ -125,6 +125,13 @@ class inner : public inner_actor::stateful_base<inner_state> {
         options.student = settings_of(start.student, options_.file_tool);
         options.prepare_only = start.mode == host_channel::harness_mode::prepare;
         options.confinement_note = start.student.confinement_note;
+        if (options.student.cgroup.procs.empty() && options_.own_groups) {
+            for (const auto& group : options_.own_groups->student_procs) {
+                options.student.cgroup.procs.push_back(group.get());
+            }
+            options.student.cgroup.v2 = options_.own_groups->v2;
+            options.confinement_note += "; " + options_.own_groups->note;
+        }
         options.firewall.description = start.student.firewall;
         options.firewall.student = start.student.uid;
         if (start.mode == host_channel::harness_mode::describe) {

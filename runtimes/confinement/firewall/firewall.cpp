@@ -6,9 +6,25 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <system_error>
 
 namespace chalk::firewall {
+
+namespace {
+
+/// Deletes an older table of that name first, which a new network namespace does not have.
+int set_nft_rules(const std::vector<rule>& rules, uid_t student, std::string_view table) {
+    const std::string batch = nft_batch(rules, student, table);
+    int failed = send_batch(batch);
+    if (failed == EEXIST) {
+        failed = send_batch(nft_removal(table));
+        failed = failed == 0 ? send_batch(batch) : failed;
+    }
+    return failed;
+}
+
+} // namespace
 
 std::string_view to_string(back_end which) noexcept {
     return which == back_end::nftables ? "nftables" : "iptables-legacy";
@@ -21,8 +37,8 @@ result<back_end> apply(const std::vector<rule>& rules, uid_t student, std::strin
         if (only && *only != which) {
             continue;
         }
-        const int failed = which == back_end::nftables ? send_batch(nft_batch(rules, student, table))
-                                                       : set_legacy_rules(rules, student);
+        const int failed =
+            which == back_end::nftables ? set_nft_rules(rules, student, table) : set_legacy_rules(rules, student);
         if (failed == 0) {
             return which;
         }

@@ -15,8 +15,8 @@ namespace chalk::firewall {
 enum class back_end { nftables, iptables_legacy };
 [[nodiscard]] std::string_view to_string(back_end which) noexcept;
 
-/// In the calling thread's network namespace. With `only`, no other back end is tried. error_class::harness with each
-/// back end's reason.
+/// In the calling thread's network namespace, in place of what an earlier call set there under that name. With `only`,
+/// no other back end is tried. error_class::harness with each back end's reason.
 [[nodiscard]] result<back_end> apply(const std::vector<rule>& rules, uid_t student, std::string_view table,
                                      std::optional<back_end> only = std::nullopt);
 /// Takes back what apply() did. error_class::harness.

@@ -231,10 +231,9 @@ std::string nft_batch(const std::vector<rule>& rules, uid_t student, std::string
         });
     };
     transaction(out, [&] {
-        // Made first so that the removal finds one; then there is an empty one, whatever was there.
-        table_message(out, NFT_MSG_NEWTABLE, NLM_F_CREATE, table);
-        table_message(out, NFT_MSG_DELTABLE, 0, table);
-        table_message(out, NFT_MSG_NEWTABLE, NLM_F_CREATE, table);
+        // Without the usual "make, delete, make", which would replace an older one: a deletion waits for the kernel's
+        // readers, 10 ms and more, where the rest takes 0.2.
+        table_message(out, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, table);
         chain(student_chain, false);
         chain(base_chain, true);
         for (const rule& one : rules) {

@@ -18,7 +18,7 @@ inline constexpr std::string_view student_table = "chalk_student";
 inline constexpr std::string_view check_table = "chalk_check";
 
 /// A table of family inet named `table` that holds `rules` for what `student` (an id of the user namespace that owns
-/// the network namespace) sends. Replaces a table of that name.
+/// the network namespace) sends. Fails with EEXIST, and changes nothing, when there is a table of that name.
 [[nodiscard]] std::string nft_batch(const std::vector<rule>& rules, uid_t student,
                                     std::string_view table = student_table);
 
