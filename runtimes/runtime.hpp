@@ -8,6 +8,7 @@
 #include "protocol/core/unique_fd.hpp"
 #include "protocol/core/units.hpp"
 #include "protocol/host_channel/messages.hpp"
+#include "runtimes/confinement/firewall/rules.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -48,6 +49,8 @@ struct sandbox_request {
     environment_source environment;
     sandbox_limits limits;
     std::filesystem::path out_folder; ///< of the host; mounted at /out; exists; empty for a throwaway sandbox
+    /// What the student may reach; the runtime fills in who that is. Absent: no student will run (a look at the tasks).
+    std::optional<firewall::policy> student_network;
     std::optional<std::filesystem::path> rootfs; ///< a folder or tar instead of the host's own /usr
     std::vector<read_only_mount> mounts;
     bool keep = false; ///< leave the sandbox's files behind when it ends and say where

@@ -90,8 +90,9 @@ class harness : public harness_core::stateful_base<harness_state> {
             [this](const tool_logged& m) { log(m.line); },
             [this](const tools_listening& m) {
                 state.tool_port = m.port;
-                happened(lifecycle::tools_listening{});
+                check_student_firewall(m.port);
             },
+            [this](const firewall_checked& m) { firewall_known(m.found); },
             [this](const tools_registered& m) { registered(m); },
             [this](const tool_trouble& m) {
                 happened(lifecycle::trouble{m.why, {}});
@@ -165,6 +166,36 @@ class harness : public harness_core::stateful_base<harness_state> {
         state.agent = spawn_agent(this, {options_.config.agent, options_.config.limit, std::move(*mind)}, state.tools,
                                   agent_owner(self()));
         adopt(state.agent);
+    }
+
+    /// Before the student exists: it must not get out. Trying takes a second, and a thread of its own; most sandboxes
+    /// have no way out that could be tried.
+    void check_student_firewall(std::uint16_t tool_port) {
+        const auto& config = options_.config;
+        // It runs as the student and calls the tools itself.
+        const bool program = cli_agent_of(config) != nullptr;
+        if (auto closed = check_tool_port(options_.firewall.description, tool_port, program); !closed) {
+            happened(lifecycle::trouble{closed.error(), {}});
+            return;
+        }
+        if (!needs_firewall_check(options_.firewall)) {
+            happened(lifecycle::tools_listening{});
+            return;
+        }
+        adopt(spawn<caf::detached + caf::linked + caf::monitored>(
+            // An argument, as for the copier below.
+            [done = self()](caf::event_based_actor* me, const std::shared_ptr<const firewall_options>& what) {
+                me->send(done, firewall_checked{check_firewall(*what)});
+            },
+            std::make_shared<const firewall_options>(options_.firewall)));
+    }
+
+    void firewall_known(const result<std::string>& found) {
+        if (found) {
+            happened(lifecycle::tools_listening{*found});
+        } else {
+            happened(lifecycle::trouble{found.error(), {}});
+        }
     }
 
     void carry_out(lifecycle::configure_tools&) { ask("configure_tools", json::object(), defaults::environment_query); }
@@ -371,7 +402,8 @@ result<void> check_run_config(const config::run_config& config, const std::strin
     if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
         return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));
     }
-    return cli_agent_of(config) != nullptr ? result<void>{} : model::check_model(model_settings_of(config, gateway_socket));
+    return cli_agent_of(config) != nullptr ? result<void>{}
+                                           : model::check_model(model_settings_of(config, gateway_socket));
 }
 
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,

@@ -6,11 +6,13 @@
 #include "protocol/core/sandbox_layout.hpp"
 #include "protocol/net/io_thread.hpp"
 #include "runtimes/bundle/layout.hpp"
+#include "runtimes/confinement/student_limits.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <system_error>
 
@@ -39,6 +41,27 @@ result<void> harden(int channel_fd) {
     return close_mount_points();
 }
 
+/// Null: there is no cgroup to make them in, or it would not be; the student is then without limits of its own, which
+/// the log of the run says.
+std::shared_ptr<const confinement::own_groups> take_own_groups() {
+    const auto where = confinement::find_own_hierarchies("/sys/fs/cgroup");
+    if (where.empty()) {
+        return nullptr;
+    }
+    confinement::own_limits limits;
+    if (const char* size = std::getenv("CHALK_SANDBOX_MEMORY_BYTES"); size != nullptr) {
+        if (const auto count = std::strtoull(size, nullptr, 10); count > 0) {
+            limits.memory = confinement::student_memory(bytes{count});
+        }
+    }
+    auto made = confinement::make_own_groups(where, limits);
+    if (!made) {
+        fmt::print(stderr, "chalk: {}\n", made.error().message);
+        return nullptr;
+    }
+    return std::make_shared<const confinement::own_groups>(std::move(*made));
+}
+
 } // namespace
 
 int run_inner_harness(int channel_fd) {
@@ -58,6 +81,7 @@ int run_inner_harness(int channel_fd, inner_options options) {
             return 1;
         }
         configure_name_service();
+        options.own_groups = take_own_groups();
     }
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     // A heap for each of its few threads would cost more pages than it saves waiting.

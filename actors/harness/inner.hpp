@@ -3,12 +3,17 @@
 #pragma once
 
 #include "actors/harness/interfaces.hpp"
+#include "runtimes/confinement/own_groups.hpp"
+
+#include <memory>
 
 namespace chalk::actors {
 
 struct inner_options {
     harness_places places;
     std::string file_tool;
+    /// Made by this process, where the sandbox lets it; used when the host has none for the student. Null: none.
+    std::shared_ptr<const confinement::own_groups> own_groups;
     /// Changes this process and its mount points (hardening.hpp): inside a sandbox only.
     bool harden = true;
 };

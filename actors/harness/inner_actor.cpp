@@ -6,6 +6,7 @@
 #include "actors/harness/noop_environment.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
+#include "runtimes/confinement/secrets.hpp"
 
 #include <fmt/format.h>
 
@@ -46,7 +47,9 @@ confinement::student_settings settings_of(const host_channel::student_descriptio
     settings.working_directory = student.home;
     settings.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + student.home,
                             "LANG=C.UTF-8"};
-    settings.environment.insert(settings.environment.end(), student.environment.begin(), student.environment.end());
+    const auto more =
+        confinement::without_secrets(student.environment, {}); // plugins' names are the host's to leave out
+    settings.environment.insert(settings.environment.end(), more.begin(), more.end());
     settings.cgroup = {student.cgroup_procs, student.cgroup_calls_folder, student.cgroup_v2};
     settings.file_tool = std::move(file_tool);
     return settings;
@@ -122,6 +125,15 @@ class inner : public inner_actor::stateful_base<inner_state> {
         options.student = settings_of(start.student, options_.file_tool);
         options.prepare_only = start.mode == host_channel::harness_mode::prepare;
         options.confinement_note = start.student.confinement_note;
+        if (options.student.cgroup.procs.empty() && options_.own_groups) {
+            for (const auto& group : options_.own_groups->student_procs) {
+                options.student.cgroup.procs.push_back(group.get());
+            }
+            options.student.cgroup.v2 = options_.own_groups->v2;
+            options.confinement_note += "; " + options_.own_groups->note;
+        }
+        options.firewall.description = start.student.firewall;
+        options.firewall.student = start.student.uid;
         if (start.mode == host_channel::harness_mode::describe) {
             describe(options);
             return;

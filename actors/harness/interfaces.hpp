@@ -4,6 +4,7 @@
 /// turns any other end into an error of class harness.
 #pragma once
 
+#include "actors/harness/student_firewall.hpp"
 #include "actors/messages.hpp"
 #include "config/run_config.hpp"
 #include "runtimes/confinement/student_commands.hpp"
@@ -47,9 +48,10 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
-    bool prepare_only = false; ///< makes /tmp/chalk_prepared_<run id> when ready
     /// Where a real model is asked: path of the gateway's unix socket as this harness sees it, or HOST:PORT.
     std::string gateway_socket;
+    firewall_options firewall;
+    bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };
 

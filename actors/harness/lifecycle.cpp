@@ -49,9 +49,12 @@ commands machine::on(task_loaded& what, time_point) {
     return list(listen_for_tools{});
 }
 
-commands machine::on(tools_listening&, time_point) {
+commands machine::on(tools_listening& what, time_point) {
     if (!leave(stage::starting_tools, stage::configuring_tools)) {
         return unexpected("a listening tool server");
+    }
+    if (!what.firewall.empty()) {
+        settings_.confinement_note += "; " + what.firewall;
     }
     return list(configure_tools{});
 }

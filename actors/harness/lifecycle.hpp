@@ -20,7 +20,9 @@ struct task_loaded {
     std::string name;
     std::vector<std::string> steps; ///< their names
 };
-struct tools_listening {};
+struct tools_listening {
+    std::string firewall; ///< what was found when the student's way out was tried; empty: nothing to try
+};
 /// `tools` and `builtin` as the environment gave them; the lifecycle only passes them on.
 struct tools_configured {
     json tools = json::array();

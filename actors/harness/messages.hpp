@@ -218,6 +218,11 @@ using agent_actor = caf::typed_actor<
 
 // Harness.
 
+/// The student's firewall was set or tried.
+struct firewall_checked {
+    result<std::string> found = std::string();
+};
+
 /// Files of a step were copied (each has been recorded by then).
 struct artifacts_copied {};
 
@@ -225,7 +230,9 @@ struct artifacts_copied {};
 using harness_core = harness_actor::extend_with<environment_user>::extend_with<environment_owner>::
     extend_with<tool_server_owner>::extend_with<agent_owner>::extend<
         /// The step's files are saved.
-        caf::reacts_to<artifacts_copied>>;
+        caf::reacts_to<artifacts_copied>,
+        /// Whether the student stays inside.
+        caf::reacts_to<firewall_checked>>;
 
 } // namespace chalk::actors
 
@@ -255,3 +262,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::agent_did)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::agent_finished_step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::agent_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::artifacts_copied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::firewall_checked)

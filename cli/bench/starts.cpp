@@ -84,6 +84,7 @@ result<double> measure_bare_sandboxes(std::size_t count, std::size_t concurrency
     request.limits.disk = 64_MiB;
     request.limits.student_memory = 256_MiB;
     request.limits.student_disk = 32_MiB;
+    request.student_network = firewall::policy{1000, {18801, 18802}, firewall::network_reach::local};
     const auto one = [&](std::size_t index) -> result<void> {
         sandbox_request mine = request;
         auto id = run_id::parse(fmt::format("bare-{}", index));

@@ -1,6 +1,7 @@
 #include "cli/run/limits.hpp"
 
 #include "cli/run/sizes.hpp"
+#include "runtimes/confinement/student_limits.hpp"
 
 #include <fmt/format.h>
 
@@ -22,8 +23,6 @@ namespace {
 
 // Without --memory or CHALK_SANDBOX_MEMORY_BYTES a sandbox gets this, or half of what a small machine can give.
 constexpr bytes default_memory = 4_GiB;
-// Kept for the harness: the student's limit is the sandbox's less this.
-constexpr bytes harness_memory = 1_GiB;
 constexpr bytes least_memory = 64_MiB;
 constexpr bytes default_disk = 2_GiB;
 constexpr bytes least_disk = 16_MiB;
@@ -139,9 +138,7 @@ result<run_plan_limits> plan_limits(const machine& m, const run_options& options
             return config_failure(fmt::format("a sandbox of {} is too small: at least {}", format_size(limits.memory),
                                               format_size(least_memory)));
         }
-        // Below 2 GiB the harness's share would leave the student nothing: then they halve it.
-        limits.student_memory = limits.memory >= harness_memory + harness_memory ? limits.memory - harness_memory
-                                                                                 : bytes{limits.memory.count / 2};
+        limits.student_memory = confinement::student_memory(limits.memory);
         limits.processes = sandbox_processes;
         limits.student_processes = sandbox_processes / 2;
         plan.reservation = {.memory = limits.memory,

@@ -5,6 +5,7 @@
 #include "cli/run/mounts.hpp"
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
+#include "cli/run/student_network.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
 #include "runtimes/namespaces/namespaces_runtime.hpp"
@@ -161,6 +162,11 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     if (auto known = check_before_start(prepared.base, options); !known) {
         return usage(known.error());
     }
+    auto reach = student_reach();
+    if (!reach) {
+        return usage(reach.error());
+    }
+    prepared.reach = *reach;
     const bool noop = prepared.base.environment == noop_environment;
     if (!options.no_containerized && !prepared.sandboxes) {
         auto opened = open_runtime(io, std::string(default_runtime), prepared.notes);
@@ -244,6 +250,8 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
         request.limits = prepared.limits.sandbox;
         request.rootfs = options.rootfs;
         request.mounts = prepared.mounts;
+        order->config = with_sandbox_ports(std::move(order->config));
+        request.student_network = student_network(order->config, prepared.reach);
         std::error_code ec;
         if (!options.prepare_only) {
             request.out_folder = fs::absolute(order->artifacts_folder, ec);

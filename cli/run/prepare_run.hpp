@@ -37,8 +37,9 @@ struct prepared_runs {
     run_plan_limits limits;
     std::vector<read_only_mount> mounts;
     std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
-    std::string required_hardware;  ///< empty: the task asks for none
-    std::string task;               ///< as the environment names it, where that is known
+    firewall::network_reach reach = firewall::network_reach::local; ///< of the students
+    std::string required_hardware;                                  ///< empty: the task asks for none
+    std::string task; ///< as the environment names it, where that is known
 };
 
 [[nodiscard]] step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options);

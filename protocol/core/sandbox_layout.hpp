@@ -2,6 +2,7 @@
 /// holds a real sandbox against it. An environment sees the same places through the SDKs' path constants.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include <sys/types.h>
@@ -21,6 +22,11 @@ inline const std::filesystem::path bundle_python = "/chalk/python";          ///
 
 inline constexpr uid_t student_uid = 1000;
 inline constexpr gid_t student_gid = 1000;
+
+/// Where the harness listens in a sandbox whose network is its own, unless the config says otherwise. Fixed, because
+/// the firewall is set before the harness starts; outside the range from which the kernel gives out ports.
+inline constexpr std::uint16_t tool_server_port = 18801;
+inline constexpr std::uint16_t gateway_port = 18802; ///< for agents that are programs: the model gateway, forwarded
 
 /// Descriptors that a sandbox's harness inherits (docs/protocols/host-channel.md).
 inline constexpr int host_channel_fd = 3;

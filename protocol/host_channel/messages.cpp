@@ -55,6 +55,30 @@ const json& array_of(const json& object, const char* name) {
     return value;
 }
 
+student_firewall read_firewall(const json& value) {
+    if (!value.is_object()) {
+        throw bad_field("student.firewall: expected an object");
+    }
+    student_firewall read;
+    const auto state = text_of(value, "state");
+    using states = student_firewall::state;
+    for (const auto how : {states::none, states::applied, states::wanted}) {
+        if (state == to_string(how)) {
+            read.how = how;
+            for (const auto& port : array_of(value, "closed_ports")) {
+                read.closed_ports.push_back(number_of<std::uint16_t>(port, "student.firewall.closed_ports"));
+            }
+            const auto& internal = field(value, "internal");
+            if (!internal.is_boolean()) {
+                throw bad_field("student.firewall.internal: expected true or false");
+            }
+            read.internal = internal.get<bool>();
+            return read;
+        }
+    }
+    throw bad_field(fmt::format("student.firewall.state: expected none, applied or wanted, not \"{}\"", state));
+}
+
 student_description read_student(const json& value) {
     if (!value.is_object()) {
         throw bad_field("student: expected an object");
@@ -85,6 +109,7 @@ student_description read_student(const json& value) {
         student.environment.push_back(variable.get<std::string>());
     }
     student.confinement_note = text_of(value, "confinement_note");
+    student.firewall = read_firewall(field(value, "firewall"));
     return student;
 }
 
@@ -153,6 +178,18 @@ std::string_view to_string(harness_mode mode) noexcept {
     return "run";
 }
 
+std::string_view to_string(student_firewall::state how) noexcept {
+    switch (how) {
+    case student_firewall::state::none:
+        return "none";
+    case student_firewall::state::applied:
+        return "applied";
+    case student_firewall::state::wanted:
+        return "wanted";
+    }
+    return "none";
+}
+
 json to_json(const student_description& student) {
     json cgroup{{"procs", student.cgroup_procs}, {"calls_folder", nullptr}, {"v2", student.cgroup_v2}};
     if (student.cgroup_calls_folder) {
@@ -163,7 +200,11 @@ json to_json(const student_description& student) {
             {"home", student.home},
             {"cgroup", std::move(cgroup)},
             {"environment", student.environment},
-            {"confinement_note", student.confinement_note}};
+            {"confinement_note", student.confinement_note},
+            {"firewall",
+             {{"state", to_string(student.firewall.how)},
+              {"closed_ports", student.firewall.closed_ports},
+              {"internal", student.firewall.internal}}}};
 }
 
 result<student_description> parse_student(const json& value) {

@@ -25,6 +25,20 @@ enum class harness_mode {
 
 [[nodiscard]] std::string_view to_string(harness_mode mode) noexcept;
 
+/// What keeps the student off the network: the "firewall" object of the student.
+struct student_firewall {
+    enum class state {
+        none,    ///< no rules; confinement_note says why
+        applied, ///< the runtime has set them before it started the harness
+        wanted,  ///< the harness shall set them
+    };
+    state how = state::none;
+    std::vector<std::uint16_t> closed_ports; ///< TCP, on every address
+    bool internal = false;                   ///< private networks are open to the student
+};
+
+[[nodiscard]] std::string_view to_string(student_firewall::state how) noexcept;
+
 /// The student as the host set it up: the "student" object of Start.
 struct student_description {
     uid_t uid = 1000;
@@ -35,6 +49,7 @@ struct student_description {
     bool cgroup_v2 = false;
     std::vector<std::string> environment; ///< "NAME=value", beyond PATH, HOME and LANG
     std::string confinement_note;         ///< which confinement is in force, for the log
+    student_firewall firewall;
 };
 
 [[nodiscard]] json to_json(const student_description& student);

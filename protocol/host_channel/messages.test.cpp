@@ -15,6 +15,7 @@ TEST_CASE("a Start message survives the wire with its config and student", "[hos
     sent.student.cgroup_v2 = true;
     sent.student.environment = {"A=b=c"};
     sent.student.confinement_note = "caps";
+    sent.student.firewall = {channel::student_firewall::state::applied, {7000, 65535}, true};
 
     auto parsed = channel::parse_host_message(channel::to_line(sent));
     REQUIRE(parsed.has_value());
@@ -23,6 +24,9 @@ TEST_CASE("a Start message survives the wire with its config and student", "[hos
     CHECK(got.config == sent.config);
     CHECK(to_json(got.student) == to_json(sent.student));
     CHECK(got.student.cgroup_calls_folder == 6);
+    CHECK(got.student.firewall.how == channel::student_firewall::state::applied);
+    CHECK(got.student.firewall.closed_ports == std::vector<std::uint16_t>{7000, 65535});
+    CHECK(got.student.firewall.internal);
 }
 
 TEST_CASE("a message that is not as the protocol says is refused by the name of its field", "[host_channel]") {
@@ -50,6 +54,12 @@ TEST_CASE("a message that is not as the protocol says is refused by the name of 
     bad = good;
     bad["student"]["cgroup"]["procs"] = {"4"};
     CHECK_THAT(why(bad), Contains("student.cgroup.procs"));
+    bad = good;
+    bad["student"]["firewall"]["state"] = "maybe";
+    CHECK_THAT(why(bad), Contains("student.firewall.state"));
+    bad = good;
+    bad["student"]["firewall"]["closed_ports"] = {65536};
+    CHECK_THAT(why(bad), Contains("student.firewall.closed_ports"));
     bad = good;
     bad["type"] = "Begin";
     CHECK_THAT(why(bad), Contains("Begin"));

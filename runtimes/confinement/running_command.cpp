@@ -67,6 +67,7 @@ result<process::child> running_command::spawn(const student_settings& settings, 
     command.environment.insert(command.environment.end(), what.environment.begin(), what.environment.end());
     command.working_directory = settings.working_directory;
     command.become = settings.become;
+    command.limits = settings.limits;
     command.descriptors = {{pipe->write.get(), 1}, {pipe->write.get(), 2}};
     unique_fd input;
     if (!what.input.empty()) {

@@ -9,6 +9,7 @@
 
 #include "protocol/core/result.hpp"
 #include "protocol/core/units.hpp"
+#include "runtimes/confinement/student_limits.hpp"
 #include "runtimes/process/spawn.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -36,6 +37,7 @@ struct student_settings {
     std::string working_directory = "/workdir";
     std::vector<std::string> environment; ///< PATH, HOME, LANG and what the task added; never the harness's secrets
     student_cgroup cgroup;
+    std::vector<process::resource_limit> limits = default_student_limits(); ///< of each process
     std::string file_tool; ///< the static helper behind read_file, write_file, edit_file
 };
 

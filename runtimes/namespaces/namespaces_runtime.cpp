@@ -2,6 +2,7 @@
 
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/bundle/layout.hpp"
+#include "runtimes/confinement/firewall/nftables.hpp"
 #include "runtimes/image/environment.hpp"
 #include "runtimes/image/rootfs.hpp"
 #include "runtimes/image/skeleton.hpp"
@@ -245,6 +246,19 @@ std::string namespaces_runtime::confinement_note(const foundation& base) const {
         base.privileged ? "started by root" : "started without root", cgroups_.note());
 }
 
+/// A sandbox whose kernel has no nftables is used all the same: there is no way out of its network namespace. What is
+/// open then is the tool server, behind its token.
+void describe_firewall(firewall::policy wanted, int error, host_channel::student_description& student) {
+    wanted.student = student.uid;
+    if (error != 0) {
+        student.confinement_note += fmt::format(", no student firewall (nftables: {})", std::strerror(error));
+        return;
+    }
+    student.firewall = {host_channel::student_firewall::state::applied, wanted.closed_ports,
+                        wanted.reach == firewall::network_reach::internal};
+    student.confinement_note += fmt::format(", student firewall by nftables: {}", firewall::describe(wanted));
+}
+
 /// How a folder of the host changes hands without root.
 out_folder::owner_change change_of(const foundation& base) {
     if (!base.helper) {
@@ -380,9 +394,15 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     } else {
         orders.process_limit = request.limits.processes;
     }
+    if (request.student_network) {
+        orders.firewall = firewall::nft_batch(firewall::make_rules(*request.student_network), parts.student.uid);
+    }
     auto started = base.nest->make_sandbox(orders, descriptors);
     if (!started) {
         return undo(started.error());
+    }
+    if (request.student_network) {
+        describe_firewall(*request.student_network, started->firewall_error, parts.student);
     }
     if (parts.cgroup) {
         parts.cgroup->close_descriptors();

@@ -168,7 +168,7 @@ result<nest_client::started> nest_client::make_sandbox(const sandbox_orders& ord
         answer = receive_report(pair->ours.get(), sandbox_deadline);
     }
     if (answer.report && answer.report->what == sandbox_report::kind::ready) {
-        return started{std::move(pair->ours), init};
+        return started{std::move(pair->ours), init, answer.report->status};
     }
     if (answer.report) {
         return sandbox_failure(answer.report->text.empty()

@@ -39,7 +39,8 @@ class nest_client {
     /// Thread-safe.
     struct started {
         unique_fd socket;
-        pid_t init = -1; ///< its first process, as the host sees it
+        pid_t init = -1;        ///< its first process, as the host sees it
+        int firewall_error = 0; ///< error number that the kernel had for `orders.firewall`; 0: it is in force
     };
     [[nodiscard]] result<started> make_sandbox(const sandbox_orders& orders, const std::vector<int>& descriptors);
 

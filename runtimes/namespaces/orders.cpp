@@ -138,6 +138,7 @@ void sandbox_fields(Coder&& code, Orders& orders) {
     code(orders.joined);
     code(orders.into_cgroup);
     code(orders.process_limit);
+    code(orders.firewall);
 }
 
 } // namespace

@@ -85,13 +85,14 @@ struct sandbox_orders {
     std::uint32_t joined = 0;
     bool into_cgroup = false;
     std::uint64_t process_limit = 0; ///< RLIMIT_NPROC where there are no cgroups; 0: none
+    std::string firewall;            ///< firewall::nft_batch; empty: none
 };
 
 /// On the sandbox's socket, towards the host.
 struct sandbox_report {
     enum class kind : std::uint32_t {
         cloned, ///< the first process exists; `pid` is its number on the host
-        ready,  ///< the file system stands; the first process takes over
+        ready,  ///< the file system stands; the first process takes over. `status`: error number of the firewall, or 0
         failed, ///< no sandbox: `text` says which step and why
         ended,  ///< the harness ended, with wait status `status`; the rest is about to be killed
         gone,   ///< every process is gone; the last message

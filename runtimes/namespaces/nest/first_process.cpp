@@ -1,5 +1,6 @@
 #include "runtimes/namespaces/nest/first_process.hpp"
 
+#include "runtimes/confinement/firewall/netlink.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/pointers.hpp"
 #include "runtimes/namespaces/nest/program/init.hpp"
@@ -111,11 +112,14 @@ void run(first_process what) {
     }
     require(what, ::sethostname(what.orders.hostname.data(), what.orders.hostname.size()) == 0, "set the host name");
     require(what, bring_loopback_up(), "bring the loopback up");
+    // Now, since nothing in here will have CAP_NET_ADMIN again: rules that not even root inside can take away. A kernel
+    // without nftables is the host's to judge.
+    const int firewall = what.orders.firewall.empty() ? 0 : firewall::send_batch(what.orders.firewall);
     ::umask(0022);
 
     int program = -1;
     require(what, arrange_descriptors(what, nothing, program), "arrange descriptors");
-    if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, 0, 0, {}}))) {
+    if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, firewall, 0, {}}))) {
         ::_exit(125);
     }
     what.socket = init_owner_fd; // where it is from now on

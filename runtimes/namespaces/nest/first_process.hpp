@@ -1,6 +1,6 @@
 /// The sandbox's first process between clone and the exec of init: it enters its cgroups, builds the file system, sets
-/// up the network's loopback, forks the harness where that is a copy of the helper, and becomes init. It is a copy of
-/// the helper, so it must not live longer than that.
+/// up the network's loopback and the student's firewall, forks the harness where that is a copy of the helper, and
+/// becomes init. It is a copy of the helper, so it must not live longer than that.
 #pragma once
 
 #include "protocol/core/unique_fd.hpp"

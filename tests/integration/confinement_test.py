@@ -1,0 +1,272 @@
+"""What holds the student in a namespaces sandbox: `chalk check confinement` inside one, and a student that tries."""
+
+import json
+import os
+import unittest
+
+from support.chalk import SOURCE, ChalkTest, bash, call, chalk, events, main, needs_root, processes_of_run, shell_config, tool_results, turns
+
+ROOTED = SOURCE / "tests/environments/rooted"
+SECRET = "the secret of root_data"
+MEMORY = 512 << 20
+
+# What the kernel or the runtime gives nobody here; every other probe must pass.
+LACKING = {"limit: file quota"}  # root may mount nothing in a namespaces sandbox
+
+
+def rooted_config(*steps, before=(), after=(), run_id="confined", **keys):
+    return shell_config(
+        *steps, run_id=run_id, environment=ROOTED,
+        task_args={"before": list(before), "after": list(after), "steps": max(1, len(steps))}, **keys,
+    )
+
+
+@needs_root
+class Check(ChalkTest):
+    def test_all_probes_pass_in_a_sandbox_but_those_that_the_runtime_cannot_have(self):
+        check = {
+            "argv": ["/chalk/chalk", "check", "confinement", "--json"],
+            "env": {"CHALK_SANDBOX_MEMORY_BYTES": str(MEMORY), "ASAN_OPTIONS": "detect_leaks=0"},
+        }
+        _, transcripts = self.run_shell(rooted_config(before=[check]), "--memory", "512MiB", "--disk", "256MiB")
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        (hook,) = events(document, "TaskPreHookCompletedEvent")
+        (done,) = hook["metadata"]["commands"]
+        self.assertTrue(done["out"], done)
+        report = json.loads(done["out"])
+        for probe in report["probes"]:
+            print(f"  {probe['result']}  {probe['name']}: {probe['seen']}")
+        by_result = {kind: {p["name"] for p in report["probes"] if p["result"] == kind} for kind in ("pass", "fail", "skip")}
+        self.assertEqual(by_result["fail"], set())
+        self.assertEqual(by_result["skip"], LACKING)
+        self.assertGreaterEqual(len(by_result["pass"]), 25)
+        self.assertEqual(report["leftovers"], [])
+        self.assertEqual((report["good"], done["code"]), (True, 0), done["err"])
+
+    def test_the_log_says_which_confinement_is_in_force_before_the_pre_hook(self):
+        _, transcripts = self.run_shell(rooted_config())
+        document = self.only(transcripts)
+        kinds = [event["type"] for event in document["events"]]
+        notes = [e for e in events(document, "LogEvent") if e["text"].startswith("confinement: ")]
+        self.assertEqual(len(notes), 1)
+        self.assertIn("student firewall by nftables", notes[0]["text"])
+        self.assertLess(document["events"].index(notes[0]), kinds.index("TaskPreHookCompletedEvent"))
+
+    def test_a_wrong_word_for_the_students_network_is_refused(self):
+        result, _ = self.run_shell(rooted_config(), check=2, env={"CHALK_STUDENT_NETWORK": "all"})
+        self.assertIn("CHALK_STUDENT_NETWORK", result.stderr)
+
+
+NETWORK = r"""
+import errno, socket
+def attempt(name, family, kind, to=None, protocol=0):
+    try:
+        s = socket.socket(family, kind, protocol)
+        s.settimeout(3)
+        if to:
+            s.connect(to)
+            s.send(b"x")
+        print("OUT", name)
+    except OSError as error:
+        print("no", name, errno.errorcode.get(error.errno, error))
+attempt("raw v4", socket.AF_INET, socket.SOCK_RAW, protocol=socket.IPPROTO_ICMP)
+attempt("raw v6", socket.AF_INET6, socket.SOCK_RAW, protocol=58)
+attempt("packet", socket.AF_PACKET, socket.SOCK_RAW)
+attempt("tcp v6", socket.AF_INET6, socket.SOCK_STREAM, ("2606:4700:4700::1111", 443))
+attempt("dns v4", socket.AF_INET, socket.SOCK_DGRAM, ("8.8.8.8", 53))
+attempt("dns v6", socket.AF_INET6, socket.SOCK_DGRAM, ("2001:4860:4860::8888", 53))
+attempt("metadata", socket.AF_INET, socket.SOCK_STREAM, ("169.254.169.254", 80))
+attempt("tool server v4", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 18801))
+attempt("tool server v6", socket.AF_INET6, socket.SOCK_STREAM, ("::ffff:127.0.0.1", 18801))
+server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
+socket.create_connection(server.getsockname(), 3)
+print("own server reached")
+"""
+
+PROCESSES = r"""
+import ctypes, os
+me = os.getuid()
+libc = ctypes.CDLL(None, use_errno=True)
+shown = [int(p) for p in os.listdir("/proc") if p.isdigit()]
+for pid in range(1, 400):
+    try:
+        if os.stat(f"/proc/{pid}").st_uid == me:
+            continue
+    except OSError:
+        pass
+    if pid in shown:
+        print("OUT shows", pid)
+    for name in ("cmdline", "environ", "mem", "fd", "root", "maps"):
+        try:
+            path = f"/proc/{pid}/{name}"
+            data = os.listdir(path) if name in ("fd", "root") else open(path, "rb").read(1)
+            print("OUT read", path, data)
+        except OSError:
+            pass
+    for signal in (0, 9, 19):
+        try:
+            os.kill(pid, signal)
+            print("OUT signal", signal, "to", pid)
+        except OSError:
+            pass
+    if libc.ptrace(16, pid, 0, 0) == 0:
+        print("OUT ptrace", pid)
+print("own processes shown", all(os.stat(f"/proc/{p}").st_uid == me for p in shown if os.path.exists(f"/proc/{p}")))
+"""
+
+SOCKETS = r"""
+import os, re, socket, stat
+for line in open("/proc/net/unix").read().splitlines()[1:]:
+    name = (line.split() + [""])[7] if len(line.split()) > 7 else ""
+    if name:
+        try:
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(name.replace("@", "\0", 1) if name.startswith("@") else name)
+            s.send(b'{"type":"Cancel","reason":"hostile"}\n')
+            print("OUT connected", name)
+        except OSError as error:
+            print("no", name, error)
+for folder in ("/run", "/tmp", "/var/tmp", "/chalk", "/out", "/root", "/dev/shm"):
+    for root, folders, files in os.walk(folder):
+        for one in files:
+            path = os.path.join(root, one)
+            if stat.S_ISSOCK(os.lstat(path).st_mode):
+                print("OUT a socket", path)
+for fd in range(3, 64):
+    try:
+        os.fstat(fd)
+        print("OUT inherited", fd, os.readlink(f"/proc/self/fd/{fd}"))
+    except OSError:
+        pass
+"""
+
+SET_UID = """
+cp /bin/sh /workdir/shell && chmod 6777 /workdir/shell && /workdir/shell -p -c 'id -u'
+for program in $(find / -xdev -perm -4000 -type f 2>/dev/null | head -20); do echo "set-uid $program"; done
+su -c 'id -u' 2>&1 | grep -x 0 && echo OUT su
+chown root /workdir/shell 2>/dev/null && echo OUT chown
+setcap cap_net_raw+ep /workdir/shell 2>/dev/null && echo OUT setcap
+grep -E '^Cap(Eff|Prm|Bnd|Amb)' /proc/self/status | grep -v -E '0000000000000000$' && echo OUT capabilities
+echo tried
+"""
+
+SWAPPER = """
+mkdir -p /workdir/swap && echo mine > /workdir/swap/mine.txt && echo fine > /workdir/fine.txt
+ln -s /root_data/secret.txt /workdir/link.txt; ln -s /root_data /workdir/linked
+ln /root_data/secret.txt /workdir/hard.txt 2>/dev/null && echo OUT hard link
+cat > /workdir/swapper.py <<'END'
+import os
+while True:
+    for target in ("/workdir/swap/mine.txt", "/root_data/secret.txt", "/root_data"):
+        try:
+            if target.endswith("mine.txt"):
+                with open("/workdir/swap/.new", "w") as file: file.write("mine")
+            else:
+                os.symlink(target, "/workdir/swap/.new")
+            os.rename("/workdir/swap/.new", "/workdir/swap/victim.txt")
+        except OSError:
+            pass
+END
+setsid python3 /workdir/swapper.py >/dev/null 2>&1 &
+sleep 0.2; echo started
+"""
+
+
+@needs_root
+class Hostile(ChalkTest):
+    def student(self, command, *, after=(), keys=None, run_id="hostile-root"):
+        config = rooted_config(
+            turns(bash(command, timeout_s=60), bash("echo the run goes on")), after=after, run_id=run_id, **(keys or {}),
+        )
+        _, transcripts = self.run_shell(config, "--memory", "512MiB", "--disk", "256MiB")
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        first, second = tool_results(document)
+        self.assertEqual(second["text"].strip(), "the run goes on")
+        self.assertNotIn("OUT", first["text"])
+        return first["text"], document
+
+    def python(self, program, **more):
+        return self.student(f"cat > /tmp/try.py <<'END_OF_PROGRAM'\n{program}\nEND_OF_PROGRAM\npython3 /tmp/try.py 2>&1; echo tried", **more)
+
+    def test_raw_sockets_ipv6_dns_and_the_tool_servers_port_are_closed(self):
+        text, _ = self.python(NETWORK)
+        self.assertIn("own server reached", text)
+        for line in ("no raw v4 EPERM", "no raw v6 EPERM", "no packet EPERM", "no tcp v6 ENETUNREACH", "no dns v4 ENETUNREACH",
+                     "no tool server v4 ECONNREFUSED", "no tool server v6 ECONNREFUSED"):
+            self.assertIn(line, text)
+
+    def test_the_tool_server_that_the_student_cannot_reach_is_there_and_wants_its_token(self):
+        """Without this, a refused connection would prove nothing; and a forged call gets nowhere either way."""
+        forge = (
+            "import urllib.request, urllib.error\n"
+            "body = b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"bash\",\"arguments\":{\"command\":\"id\"}}}'\n"
+            "for headers in ({}, {'Authorization': 'Bearer guessed'}):\n"
+            "    request = urllib.request.Request('http://127.0.0.1:18801/mcp', body, {'Content-Type': 'application/json',\n"
+            "        'Accept': 'application/json, text/event-stream', **headers})\n"
+            "    try: print('OUT', urllib.request.urlopen(request, timeout=5).read())\n"
+            "    except urllib.error.HTTPError as error: print('refused with', error.code)\n"
+        )
+        _, document = self.python(forge, after=[{"argv": ["/usr/bin/python3", "-c", forge]}])
+        (score,) = events(document, "ScoringEvent")
+        (as_root,) = score["metadata"]["commands"]
+        self.assertEqual(as_root["out"].split("\n")[:2], ["refused with 401", "refused with 401"], as_root)
+
+    def test_other_processes_can_be_neither_read_nor_signalled_nor_traced(self):
+        text, _ = self.python(PROCESSES)
+        self.assertIn("own processes shown True", text)
+
+    def test_the_harness_has_no_socket_that_the_student_could_write_to(self):
+        text, _ = self.python(SOCKETS)
+        self.assertIn("tried", text)
+
+    def test_set_uid_files_give_the_student_nothing(self):
+        text, _ = self.student(SET_UID)
+        self.assertIn("1000\n", text)
+        self.assertIn("tried", text)
+        self.assertNotIn("\n0\n", text)
+
+    def test_links_and_races_put_nothing_of_roots_into_the_artifacts(self):
+        keys = {"extra_config": {"extra_artifact_paths": [
+            "fine.txt", "link.txt", "linked/**", "hard.txt", "swap/**", "../root_data/secret.txt"]}}
+        _, document = self.student(SWAPPER, keys=keys)
+        saved = [event["path"] for event in events(document, "ArtifactSavedEvent")]
+        self.assertIn("fine.txt", " ".join(saved))
+        found = 0
+        for root, _, files in os.walk(self.out.parent):
+            for name in files:
+                path = os.path.join(root, name)
+                self.assertFalse(os.path.islink(path), path)
+                if "_artifacts" in path:
+                    found += 1
+                    with open(path, encoding="utf-8") as file:
+                        self.assertNotIn(SECRET, file.read(), path)
+        self.assertGreater(found, 0)
+
+    def test_a_file_swapped_for_a_link_in_tmp_does_not_lead_the_file_tools_to_roots_files(self):
+        """They run as the student, so a link can only lead where the student may go itself."""
+        config = rooted_config(turns(
+            bash("ln -s /root_data/secret.txt /tmp/a; ln -s /root /workdir/r; ln -s /etc/passwd /tmp/p; echo linked"),
+            call("read_file", path="/tmp/a"), call("write_file", path="/workdir/r/x", content="x"),
+            call("write_file", path="/tmp/p", content="x"), call("edit_file", path="/tmp/p", old_text="root:", new_text="x:"),
+        ), run_id="races")
+        _, transcripts = self.run_shell(config)
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        results = tool_results(document)
+        for result in results[1:]:
+            self.assertTrue(result["is_error"], result)
+            self.assertNotIn(SECRET, result["text"])
+
+    def test_processes_left_behind_by_a_step_are_gone_when_the_run_is(self):
+        alive = {"argv": ["/bin/sh", "-c", "for p in /proc/[0-9]*; do stat -c '%u' $p; done | grep -c -x 1000"]}
+        _, document = self.student(
+            "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 3600' >/dev/null 2>&1 & done; echo left", after=[alive])
+        (score,) = events(document, "ScoringEvent")
+        self.assertGreaterEqual(int(score["metadata"]["commands"][0]["out"]), 3, "the judge must see what it tests")
+        self.assertEqual(processes_of_run("hostile-root"), [])
+
+
+if __name__ == "__main__":
+    main()
