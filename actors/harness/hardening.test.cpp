@@ -4,7 +4,10 @@
 
 #include <filesystem>
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace chalk::actors;
@@ -47,4 +50,58 @@ TEST_CASE("only a change of what the loader reads asks for a new start", "[harde
     CHECK(::getenv("LD_PRELOAD") == nullptr);
     CHECK_FALSE(clean_search_paths(student));
     ::setenv("PATH", path.c_str(), 1);
+}
+
+namespace {
+
+/// In a mount namespace and a root of its own, so that no mount point of the machine is touched: 0, or the number of
+/// the first thing that is not as it should be.
+int close_in_a_root_of_its_own(const std::string& root) {
+    const auto mount_at = [](const char* where, unsigned long flags, const char* options) {
+        return ::mkdir(where, 0755) == 0 && ::mount("test", where, "tmpfs", flags, options) == 0;
+    };
+    const auto mode_of = [](const char* where) {
+        struct stat about {};
+        return ::stat(where, &about) == 0 ? about.st_mode & 07777U : 0U;
+    };
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("test", root.c_str(), "tmpfs", 0, "mode=0755") != 0 || ::chroot(root.c_str()) != 0 ||
+        ::chdir("/") != 0 || ::mkdir("/proc", 0555) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
+        return 1;
+    }
+    if (!mount_at("/open", 0, "mode=0777") || !mount_at("/group", 0, "mode=0775") ||
+        !mount_at("/with blank", 0, "mode=0777") || !mount_at("/sticky", 0, "mode=1777") ||
+        !mount_at("/fixed", MS_RDONLY, "mode=0777") || ::mkdir("/folder", 0777) != 0 || ::chmod("/folder", 0777) != 0) {
+        return 2;
+    }
+    if (!close_mount_points()) {
+        return 3;
+    }
+    return mode_of("/open") != 0755         ? 4
+           : mode_of("/group") != 0755      ? 5
+           : mode_of("/with blank") != 0755 ? 6
+           : mode_of("/sticky") != 01777    ? 7
+           : mode_of("/fixed") != 0777      ? 8
+           : mode_of("/folder") != 0777     ? 9 // no mount point: the task's own business
+                                            : 0;
+}
+
+} // namespace
+
+TEST_CASE("mount points that a runtime left writable are closed, sticky ones and folders stay as they are",
+          "[hardening]") {
+    if (::geteuid() != 0) {
+        CHALK_SKIP("needs root: it mounts");
+    }
+    auto name = (fs::temp_directory_path() / "chalk-hardening-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::_exit(close_in_a_root_of_its_own(name));
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    fs::remove_all(name);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }

@@ -1,9 +1,9 @@
 #include "actors/harness/student_firewall.hpp"
 
 #include "runtimes/confinement/firewall/firewall.hpp"
-#include "runtimes/confinement/firewall/network.test.hpp"
 #include "runtimes/confinement/firewall/nftables.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/peer_network.hpp"
 
 using namespace chalk;
 using namespace chalk::actors;

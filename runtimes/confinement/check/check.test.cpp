@@ -1,8 +1,8 @@
 /// Every rule of the firewall has a probe that sees when it is gone.
 #include "runtimes/confinement/check/check.hpp"
 
-#include "runtimes/confinement/firewall/network.test.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/peer_network.hpp"
 
 #include <algorithm>
 

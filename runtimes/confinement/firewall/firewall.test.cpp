@@ -1,10 +1,10 @@
 /// The rules in real network namespaces, in front of a peer that answers whatever is asked.
 #include "runtimes/confinement/firewall/firewall.hpp"
 
-#include "runtimes/confinement/firewall/network.test.hpp"
 #include "runtimes/confinement/firewall/nftables.hpp"
 #include "runtimes/confinement/firewall/reach.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/peer_network.hpp"
 
 #include <cerrno>
 

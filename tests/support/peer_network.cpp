@@ -1,4 +1,4 @@
-#include "runtimes/confinement/firewall/network.test.hpp"
+#include "tests/support/peer_network.hpp"
 
 #include <cerrno>
 #include <cstdlib>
