@@ -15,7 +15,7 @@ struct asked {
     std::shared_ptr<std::vector<mcp::tool_spec>> tools = std::make_shared<std::vector<mcp::tool_spec>>();
 
     void say(message one) { messages->push_back(std::move(one)); }
-    [[nodiscard]] model::request request() const { return {messages, tools, 1, 2, milliseconds{1000}}; }
+    [[nodiscard]] chalk::model::request request() const { return {messages, tools, 1, 2, milliseconds{1000}}; }
 };
 
 inline std::string stream_of(std::initializer_list<std::string> events) {

@@ -15,13 +15,13 @@ const std::string start =
     R"("cache_read_input_tokens":3,"output_tokens":1}}})";
 const std::string stop = R"({"type":"message_stop"})";
 
-std::string open(int index, const std::string& block) {
+std::string start_block(int index, const std::string& block) {
     return fmt::format(R"({{"type":"content_block_start","index":{},"content_block":{}}})", index, block);
 }
 std::string add(int index, const std::string& delta) {
     return fmt::format(R"({{"type":"content_block_delta","index":{},"delta":{}}})", index, delta);
 }
-std::string close(int index) {
+std::string stop_block(int index) {
     return fmt::format(R"({{"type":"content_block_stop","index":{}}})", index);
 }
 std::string ended(const std::string& reason, int output = 20) {
@@ -32,24 +32,24 @@ std::string ended(const std::string& reason, int output = 20) {
 std::string thoughtful(const std::string& reason = "tool_use") {
     return stream_of({start,
                       R"({"type":"ping"})",
-                      open(0, R"({"type":"thinking","thinking":"","signature":""})"),
+                      start_block(0, R"({"type":"thinking","thinking":"","signature":""})"),
                       add(0, R"({"type":"thinking_delta","thinking":"let me "})"),
                       add(0, R"({"type":"thinking_delta","thinking":"see"})"),
                       add(0, R"({"type":"signature_delta","signature":"c2ln"})"),
-                      close(0),
-                      open(1, R"({"type":"redacted_thinking","data":"secret"})"),
-                      close(1),
-                      open(2, R"({"type":"text","text":""})"),
+                      stop_block(0),
+                      start_block(1, R"({"type":"redacted_thinking","data":"secret"})"),
+                      stop_block(1),
+                      start_block(2, R"({"type":"text","text":""})"),
                       R"({"type":"something_new","x":1})",
                       add(2, R"({"type":"text_delta","text":"Looking."})"),
-                      close(2),
-                      open(3, R"({"type":"tool_use","id":"toolu_1","name":"bash","input":{}})"),
+                      stop_block(2),
+                      start_block(3, R"({"type":"tool_use","id":"toolu_1","name":"bash","input":{}})"),
                       add(3, R"({"type":"input_json_delta","partial_json":""})"),
                       add(3, R"({"type":"input_json_delta","partial_json":"{\"command\": \"l"})"),
                       add(3, R"({"type":"input_json_delta","partial_json":"s\"}"})"),
-                      close(3),
-                      open(4, R"({"type":"tool_use","id":"toolu_2","name":"date","input":{}})"),
-                      close(4),
+                      stop_block(3),
+                      start_block(4, R"({"type":"tool_use","id":"toolu_2","name":"date","input":{}})"),
+                      stop_block(4),
                       ended(reason),
                       stop});
 }
@@ -87,14 +87,14 @@ TEST_CASE("messages: thinking goes back with its signature, unchanged and in its
 
 TEST_CASE("messages: a turn of reasoning alone is not sent back, since the API refuses it", "[dialect]") {
     const auto got = read(stream_of(
-        {start, open(0, R"({"type":"thinking","thinking":"hm","signature":"s"})"), close(0), ended("end_turn"), stop}));
+        {start, start_block(0, R"({"type":"thinking","thinking":"hm","signature":"s"})"), stop_block(0), ended("end_turn"), stop}));
     CHECK(got.reasoning == "hm");
     CHECK(testing::body_after(*speaks, got)["messages"].size() == 1);
 }
 
 TEST_CASE("messages: reasons to stop", "[dialect]") {
     const auto stopped = [](const std::string& reason) {
-        return read(stream_of({start, open(0, R"({"type":"text","text":"x"})"), close(0), ended(reason), stop}))
+        return read(stream_of({start, start_block(0, R"({"type":"text","text":"x"})"), stop_block(0), ended(reason), stop}))
             .stopped;
     };
     CHECK(stopped("end_turn") == stop_reason::end);
@@ -134,7 +134,7 @@ TEST_CASE("messages: an error event aborts, whatever came before", "[dialect]") 
 }
 
 TEST_CASE("messages: input that is no JSON is a defect, and goes back as an object", "[dialect]") {
-    const auto got = read(stream_of({start, open(0, R"({"type":"tool_use","id":"","name":"bash","input":{}})"),
+    const auto got = read(stream_of({start, start_block(0, R"({"type":"tool_use","id":"","name":"bash","input":{}})"),
                                      add(0, R"({"type":"input_json_delta","partial_json":"{\"command\": \"l"})"),
                                      ended("max_tokens"), stop}));
     REQUIRE(got.call_defects.size() == 1);
