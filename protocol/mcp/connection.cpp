@@ -206,22 +206,22 @@ void connection::on_get(const std::shared_ptr<session>& of) {
 
 void connection::on_post() {
     const auto& request = parser_->get();
-    auto parsed = parse_body(request.body());
+    const auto parsed = parse_body(request.body());
     if (const auto* wrong = std::get_if<rpc_failure>(&parsed)) {
         reject_rpc(nullptr, *wrong);
         return;
     }
-    auto& body = std::get<message_body>(parsed);
+    const auto& body = std::get<message_body>(parsed);
     const bool stateless = std::any_of(body.messages.begin(), body.messages.end(),
                                        [&](const json& message) { return is_stateless(request, message); });
     if (stateless) {
-        on_stateless_post(std::move(body));
+        on_stateless_post(body);
     } else {
-        on_session_post(std::move(body));
+        on_session_post(body);
     }
 }
 
-void connection::on_stateless_post(message_body body) {
+void connection::on_stateless_post(const message_body& body) {
     if (body.batch) {
         reject_rpc(nullptr, {rpc_error::invalid_request, "this protocol version has no batches", nullptr});
         return;
@@ -231,10 +231,10 @@ void connection::on_stateless_post(message_body body) {
         reject_rpc(message.value("id", json()), *wrong);
         return;
     }
-    carry(tool_host::stateless_session(message.value("params", json::object())), std::move(body));
+    carry(tool_host::stateless_session(message.value("params", json::object())), body);
 }
 
-void connection::on_session_post(message_body body) {
+void connection::on_session_post(const message_body& body) {
     const auto& first = body.messages.front();
     if (!body.batch && parser_->get()["Mcp-Session-Id"].empty() && is_request(first) &&
         first["method"] == "initialize") {
@@ -249,7 +249,7 @@ void connection::on_session_post(message_body body) {
         reject_rpc(nullptr, {rpc_error::invalid_request, "this protocol version has no batches", nullptr});
         return;
     }
-    carry(from, std::move(body));
+    carry(from, body);
 }
 
 void connection::initialize(const json& id, const json& params) {
@@ -261,11 +261,11 @@ void connection::initialize(const json& id, const json& params) {
     respond(http::status::ok, dump_json(make_result(id, tool_host::initialize_result(*made))), made->id);
 }
 
-void connection::carry(const std::shared_ptr<session>& from, message_body body) {
+void connection::carry(const std::shared_ptr<session>& from, const message_body& body) {
     const auto work = std::make_shared<exchange>(io_, host_, from, body.batch);
     current_ = work;
     current_session_ = from;
-    work->start(weak_from_this(), std::move(body.messages));
+    work->start(weak_from_this(), body.messages);
     if (current_ == work) { // something is still to come
         if (!writing_) {
             stream_.expires_never(); // a tool may take its time; the client is watched instead

@@ -48,10 +48,10 @@ class connection final : public carrier, public std::enable_shared_from_this<con
     void on_request();
     void on_get(const std::shared_ptr<session>& of);
     void on_post();
-    void on_session_post(message_body body);
-    void on_stateless_post(message_body body);
+    void on_session_post(const message_body& body);
+    void on_stateless_post(const message_body& body);
     void initialize(const json& id, const json& params);
-    void carry(const std::shared_ptr<session>& from, message_body body);
+    void carry(const std::shared_ptr<session>& from, const message_body& body);
     void watch_client();
 
     void send_whole(std::optional<json> body) override;

@@ -32,40 +32,44 @@ std::optional<event_id> parse_event_id(std::string_view text) {
     return second.ec == std::errc() && second.ptr == end ? std::optional(id) : std::nullopt;
 }
 
-exchange::exchange(boost::asio::io_context& io, std::shared_ptr<tool_host> host, std::shared_ptr<session> from,
-                   bool batch)
-    : patience_(io), host_(std::move(host)), from_(std::move(from)), batch_(batch) {}
+exchange::exchange(boost::asio::io_context& io, const std::shared_ptr<tool_host>& host,
+                   const std::shared_ptr<session>& from, bool batch)
+    : patience_(io), host_(host), from_(from), own_session_(from->stateless() ? from : nullptr),
+      version_(from->version), batch_(batch) {}
 
-void exchange::start(std::weak_ptr<carrier> to, std::vector<json> messages) {
+call_route exchange::route() {
+    call_route out;
+    out.answer = [self = shared_from_this()](std::optional<json> response) { self->answered(std::move(response)); };
+    out.notify = [weak = weak_from_this()](const json& said) {
+        if (const auto self = weak.lock()) {
+            self->notify(said);
+        }
+    };
+    out.end_stream = [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->end_stream();
+        }
+    };
+    return out;
+}
+
+void exchange::start(std::weak_ptr<carrier> to, const std::vector<json>& messages) {
+    const auto host = host_.lock();
+    const auto from = from_.lock();
     carrier_ = std::move(to);
     open_ = 1; // this function itself, so that an early answer does not end the exchange
-    for (auto& message : messages) {
+    for (const auto& message : messages) {
         if (!message.contains("method")) {
             continue; // a response: nothing was asked
         }
         const auto& method = message["method"].get_ref<const std::string&>();
         const auto params = message.value("params", json::object());
         if (!message.contains("id")) {
-            host_->notification(*from_, method, params);
+            host->notification(*from, method, params);
             continue;
         }
         ++open_;
-        call_route route;
-        route.answer = [self = shared_from_this()](std::optional<json> response) {
-            self->answered(std::move(response));
-        };
-        route.notify = [weak = weak_from_this()](const json& said) {
-            if (const auto self = weak.lock()) {
-                self->notify(said);
-            }
-        };
-        route.end_stream = [weak = weak_from_this()] {
-            if (const auto self = weak.lock()) {
-                self->end_stream();
-            }
-        };
-        const auto number = host_->request(from_, message["id"], method, params, std::move(route));
-        if (number != 0) {
+        if (const auto number = host->request(from, message["id"], method, params, route()); number != 0) {
             calls_.push_back(number);
         }
     }
@@ -113,11 +117,13 @@ void exchange::begin_stream() {
     if (std::exchange(streaming_, true)) {
         return;
     }
-    number_ = host_->keep_for_resumption(*from_, shared_from_this());
+    const auto host = host_.lock();
+    const auto from = from_.lock();
+    number_ = host && from ? host->keep_for_resumption(*from, shared_from_this()) : 0;
     if (const auto to = carrier_.lock()) {
         to->begin_events();
     }
-    if (number_ != 0 && knows_empty_events(from_->version)) {
+    if (number_ != 0 && knows_empty_events(version_)) {
         // No message, but an id: whoever loses this connection from now on can come back.
         push({});
     }
@@ -159,7 +165,7 @@ void exchange::finish_stream() {
 }
 
 void exchange::end_stream() {
-    if (ended_ || !knows_empty_events(from_->version)) {
+    if (ended_ || !knows_empty_events(version_)) {
         return;
     }
     begin_stream();
@@ -221,14 +227,17 @@ void exchange::resume(std::weak_ptr<carrier> to, std::uint64_t seen) {
 void exchange::abandon() {
     ended_ = true;
     patience_.cancel();
-    if (number_ != 0) {
-        host_->forget_exchange(*from_, number_);
+    if (const auto from = from_.lock(); from && number_ != 0) {
+        tool_host::forget_exchange(*from, number_);
     }
     if (const auto to = std::exchange(carrier_, {}).lock()) {
         to->end_events();
     }
+    const auto host = host_.lock();
     for (const auto number : std::exchange(calls_, {})) {
-        host_->abandon(number);
+        if (host) {
+            host->abandon(number);
+        }
     }
 }
 

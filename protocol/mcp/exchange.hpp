@@ -46,10 +46,11 @@ struct event_id {
 
 class exchange : public std::enable_shared_from_this<exchange> {
   public:
-    exchange(boost::asio::io_context& io, std::shared_ptr<tool_host> host, std::shared_ptr<session> from, bool batch);
+    exchange(boost::asio::io_context& io, const std::shared_ptr<tool_host>& host, const std::shared_ptr<session>& from,
+             bool batch);
 
     /// Hands the messages to the host; answers come to `to`, some perhaps before this returns.
-    void start(std::weak_ptr<carrier> to, std::vector<json> messages);
+    void start(std::weak_ptr<carrier> to, const std::vector<json>& messages);
     /// Something is still to come.
     [[nodiscard]] bool open() const noexcept { return open_ > 0; }
     /// A message that belongs to a call that is under way.
@@ -70,6 +71,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
         std::string text;
     };
 
+    [[nodiscard]] call_route route();
     void answered(std::optional<json> response);
     void begin_stream();
     void push(std::string event);
@@ -77,8 +79,11 @@ class exchange : public std::enable_shared_from_this<exchange> {
     void wait_for_client();
 
     boost::asio::steady_timer patience_; ///< for a client to come back
-    std::shared_ptr<tool_host> host_;
-    std::shared_ptr<session> from_;
+    // Weak: both know this exchange while it is theirs.
+    std::weak_ptr<tool_host> host_;
+    std::weak_ptr<session> from_;
+    std::shared_ptr<session> own_session_; ///< of a version without: nobody else keeps it
+    std::string version_;
     std::weak_ptr<carrier> carrier_;
     bool batch_;
     bool streaming_ = false;

@@ -24,7 +24,7 @@ class exchange;
 struct session {
     std::string id; ///< empty: of a version without sessions, made for one POST
     std::string version;
-    std::optional<int> log_severity;     ///< place in log_severities of the least that is told; nullopt: nothing is
+    std::optional<int> log_severity;     ///< of the least that is told (results.hpp); nullopt: nothing is
     std::map<json, std::uint64_t> calls; ///< by the client's request id; removed when answered or cancelled
     /// Sends one message to the client's open stream; empty when it has none.
     std::function<void(const json&)> stream;
