@@ -1,13 +1,15 @@
 #include "protocol/mcp/connection.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/mcp/stateless.hpp"
+#include "protocol/mcp/versions.hpp"
 
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <sys/socket.h>
 
@@ -19,56 +21,14 @@ namespace {
 
 constexpr std::uint64_t most_body = 16U << 20U;
 constexpr std::uint32_t most_header = 32U << 10U;
-constexpr std::size_t most_batch = 100;
-constexpr std::size_t most_unsent_stream = 1U << 20U;
 constexpr seconds idle_deadline{300};
 constexpr seconds request_deadline{30};
-constexpr seconds write_deadline{30};
-
-bool is_id(const json& value) {
-    return value.is_string() || value.is_number_integer();
-}
-
-/// Allowed in JSON-RPC 2.0 and MCP: a request, a notification or a response.
-std::optional<std::string_view> defect(const json& message) {
-    if (!message.is_object() || message.value("jsonrpc", json()) != "2.0") {
-        return "a message is an object with \"jsonrpc\": \"2.0\"";
-    }
-    const auto method = message.find("method");
-    if (method == message.end()) {
-        const bool response = message.contains("id") && (message.contains("result") || message.contains("error"));
-        return response ? std::nullopt : std::optional<std::string_view>("a message has a method or a result");
-    }
-    if (!method->is_string()) {
-        return "a method is a text";
-    }
-    if (message.contains("id") && !is_id(message["id"])) {
-        return "an id is a text or a whole number";
-    }
-    const auto params = message.find("params");
-    if (params != message.end() && !params->is_object()) {
-        return "params are an object";
-    }
-    return std::nullopt;
-}
-
-bool is_request(const json& message) {
-    return message.contains("method") && message.contains("id");
-}
 
 } // namespace
 
-/// Answers come in any order; the POST is answered when the last one is there.
-struct connection::exchange {
-    bool batch = false;
-    std::size_t open = 0;
-    json answers = json::array();
-    std::vector<std::uint64_t> calls;
-};
-
-connection::connection(asio::ip::tcp::socket socket, std::shared_ptr<tool_host> host,
+connection::connection(asio::io_context& io, asio::ip::tcp::socket socket, std::shared_ptr<tool_host> host,
                        std::shared_ptr<const access_rules> rules, std::function<void(const connection*)> ended)
-    : stream_(std::move(socket)), host_(std::move(host)), rules_(std::move(rules)), ended_(std::move(ended)) {
+    : io_(io), stream_(std::move(socket)), host_(std::move(host)), rules_(std::move(rules)), ended_(std::move(ended)) {
     boost::system::error_code ignored; // slower without it, not wrong
     stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
 }
@@ -84,9 +44,7 @@ void connection::close() {
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     stream_.close();
     if (auto under_way = std::exchange(current_, nullptr)) {
-        for (const auto number : under_way->calls) {
-            host_->abandon(number);
-        }
+        under_way->carrier_lost();
     }
     if (auto of = std::exchange(streamed_, nullptr)) {
         of->stream = nullptr;
@@ -189,73 +147,109 @@ void connection::on_request() {
         on_post();
         return;
     }
-    if (const auto refused = check_version(request)) {
-        reject(*refused);
+    if (request["MCP-Protocol-Version"] == stateless_version) {
+        reject({http::status::method_not_allowed, "2026-07-28 has no sessions: POST is what this path takes"});
         return;
     }
-    const auto id = std::string(request["Mcp-Session-Id"]);
-    const auto of = host_->find_session(id);
+    const auto of = version_is_fine() ? session_of_request() : nullptr;
     if (!of) {
-        reject(id.empty() ? rejection{http::status::bad_request, "the Mcp-Session-Id header is missing"}
-                          : rejection{http::status::not_found, "no such session"});
         return;
     }
     if (request.method() == http::verb::delete_) {
-        host_->end_session(id);
+        host_->end_session(std::string(of->id));
         respond(http::status::ok, {});
-    } else if (!accepts(request[http::field::accept], "text/event-stream")) {
+    } else {
+        on_get(of);
+    }
+}
+
+bool connection::version_is_fine() {
+    const std::string_view version = parser_->get()["MCP-Protocol-Version"];
+    if (version.empty() || is_session_version(version)) {
+        return true;
+    }
+    reject_rpc(nullptr, unsupported_version(version));
+    return false;
+}
+
+std::shared_ptr<session> connection::session_of_request() {
+    const auto id = std::string(parser_->get()["Mcp-Session-Id"]);
+    auto found = host_->find_session(id);
+    if (!found) {
+        reject(id.empty() ? rejection{http::status::bad_request, "the Mcp-Session-Id header is missing"}
+                          : rejection{http::status::not_found, "no such session"});
+    }
+    return found;
+}
+
+void connection::on_get(const std::shared_ptr<session>& of) {
+    const auto& request = parser_->get();
+    if (!accepts(request[http::field::accept], "text/event-stream")) {
         reject({http::status::not_acceptable, "a stream is text/event-stream"});
-    } else if (of->stream) {
+        return;
+    }
+    if (const auto seen = parse_event_id(request["Last-Event-ID"])) {
+        const auto found = of->exchanges.find(seen->exchange);
+        if (found != of->exchanges.end()) {
+            current_ = found->second;
+            current_session_ = of;
+            current_->resume(weak_from_this(), seen->sequence);
+            return;
+        }
+    }
+    if (of->stream) {
         reject({http::status::conflict, "this session has a stream already"});
     } else {
-        open_stream(of);
+        open_session_stream(of);
     }
 }
 
 void connection::on_post() {
     const auto& request = parser_->get();
-    auto parsed = parse_json(request.body());
-    if (!parsed) {
-        reject_rpc(http::status::bad_request, rpc_error::parse, "not JSON: " + parsed.error().message);
+    const auto parsed = parse_body(request.body());
+    if (const auto* wrong = std::get_if<rpc_failure>(&parsed)) {
+        reject_rpc(nullptr, *wrong);
         return;
     }
-    const bool batch = parsed->is_array();
-    std::vector<json> messages;
-    if (batch) {
-        messages.assign(std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
+    const auto& body = std::get<message_body>(parsed);
+    const bool stateless = std::any_of(body.messages.begin(), body.messages.end(),
+                                       [&](const json& message) { return is_stateless(request, message); });
+    if (stateless) {
+        on_stateless_post(body);
     } else {
-        messages.push_back(std::move(*parsed));
+        on_session_post(body);
     }
-    if (messages.empty() || messages.size() > most_batch) {
-        reject_rpc(http::status::bad_request, rpc_error::invalid_request, "a batch has 1 to 100 messages");
+}
+
+void connection::on_stateless_post(const message_body& body) {
+    if (body.batch) {
+        reject_rpc(nullptr, {rpc_error::invalid_request, "this protocol version has no batches", nullptr});
         return;
     }
-    for (const auto& message : messages) {
-        if (const auto wrong = defect(message)) {
-            reject_rpc(http::status::bad_request, rpc_error::invalid_request, *wrong);
-            return;
-        }
-    }
-    const auto id = std::string(request["Mcp-Session-Id"]);
-    if (!batch && id.empty() && is_request(messages.front()) && messages.front()["method"] == "initialize") {
-        initialize(messages.front()["id"], messages.front().value("params", json::object()));
+    const auto& message = body.messages.front();
+    if (const auto wrong = check_stateless(parser_->get(), message)) {
+        reject_rpc(message.value("id", json()), *wrong);
         return;
     }
-    if (const auto refused = check_version(request)) {
-        reject(*refused);
+    carry(tool_host::stateless_session(message.value("params", json::object())), body);
+}
+
+void connection::on_session_post(const message_body& body) {
+    const auto& first = body.messages.front();
+    if (!body.batch && parser_->get()["Mcp-Session-Id"].empty() && is_request(first) &&
+        first["method"] == "initialize") {
+        initialize(first["id"], first.value("params", json::object()));
         return;
     }
-    const auto from = host_->find_session(id);
+    const auto from = version_is_fine() ? session_of_request() : nullptr;
     if (!from) {
-        reject(id.empty() ? rejection{http::status::bad_request, "the Mcp-Session-Id header is missing"}
-                          : rejection{http::status::not_found, "no such session"});
         return;
     }
-    if (batch && !allows_batches(from->version)) {
-        reject_rpc(http::status::bad_request, rpc_error::invalid_request, "this protocol version has no batches");
+    if (body.batch && !allows_batches(from->version)) {
+        reject_rpc(nullptr, {rpc_error::invalid_request, "this protocol version has no batches", nullptr});
         return;
     }
-    dispatch(from, std::move(messages), batch);
+    carry(from, body);
 }
 
 void connection::initialize(const json& id, const json& params) {
@@ -264,55 +258,19 @@ void connection::initialize(const json& id, const json& params) {
         reject({http::status::service_unavailable, "too many sessions are in use"});
         return;
     }
-    respond(http::status::ok, dump_json(make_result(id, host_->initialize_result(*made))), made->id);
+    respond(http::status::ok, dump_json(make_result(id, tool_host::initialize_result(*made))), made->id);
 }
 
-void connection::dispatch(const std::shared_ptr<session>& from, std::vector<json> messages, bool batch) {
-    const auto work = std::make_shared<exchange>();
-    work->batch = batch;
-    work->open = 1; // this function itself, so that an early answer does not end the exchange
+void connection::carry(const std::shared_ptr<session>& from, const message_body& body) {
+    const auto work = std::make_shared<exchange>(io_, host_, from, body.batch);
     current_ = work;
-    for (auto& message : messages) {
-        if (!message.contains("method")) {
-            continue; // a response: nothing was asked
+    current_session_ = from;
+    work->start(weak_from_this(), body.messages);
+    if (current_ == work) { // something is still to come
+        if (!writing_) {
+            stream_.expires_never(); // a tool may take its time; the client is watched instead
         }
-        const auto& method = message["method"].get_ref<const std::string&>();
-        const auto params = message.value("params", json::object());
-        if (!message.contains("id")) {
-            host_->notification(*from, method, params);
-            continue;
-        }
-        ++work->open;
-        const auto number = host_->request(*from, message["id"], method, params,
-                                           [weak = weak_from_this(), work](std::optional<json> response) {
-                                               if (const auto self = weak.lock()) {
-                                                   self->answer(work, std::move(response));
-                                               }
-                                           });
-        if (number != 0) {
-            work->calls.push_back(number);
-        }
-    }
-    const bool waiting = work->open > 1;
-    answer(work, std::nullopt);
-    if (waiting && current_ == work) {
-        stream_.expires_never(); // a tool may take its time; the client is watched instead
         watch_client();
-    }
-}
-
-void connection::answer(const std::shared_ptr<exchange>& of, std::optional<json> response) {
-    if (response) {
-        of->answers.push_back(std::move(*response));
-    }
-    if (--of->open > 0 || current_ != of) {
-        return;
-    }
-    current_ = nullptr;
-    if (of->answers.empty()) {
-        respond(http::status::accepted, {}); // notifications and responses, or all was cancelled
-    } else {
-        respond(http::status::ok, dump_json(of->batch ? of->answers : of->answers.front()));
     }
 }
 
@@ -331,101 +289,6 @@ void connection::watch_client() {
             self->watch_client();
         }
     });
-}
-
-void connection::open_stream(const std::shared_ptr<session>& of) {
-    streamed_ = of;
-    of->stream = [weak = weak_from_this()](const json& message) {
-        if (const auto self = weak.lock()) {
-            auto event = fmt::format("event: message\ndata: {}\n\n", dump_json(message));
-            self->outgoing_bytes_ += event.size();
-            self->outgoing_.push_back(std::move(event));
-            if (self->outgoing_bytes_ > most_unsent_stream) {
-                self->close(); // it does not read
-            } else {
-                self->write_stream();
-            }
-        }
-    };
-    of->end_stream = [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) {
-            self->close();
-        }
-    };
-    outgoing_.push_back(
-        "HTTP/1.1 200 OK\r\nServer: chalk\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-        "Mcp-Session-Id: " +
-        of->id + "\r\nConnection: close\r\n\r\n");
-    outgoing_bytes_ = outgoing_.back().size();
-    write_stream();
-    // Whatever the client sends now, or its end, ends the stream.
-    stream_.expires_never();
-    stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
-                                [self = shared_from_this()](const auto&) { self->close(); });
-}
-
-void connection::write_stream() {
-    if (writing_ || outgoing_.empty()) {
-        return;
-    }
-    writing_ = true;
-    asio::async_write(stream_.socket(), asio::buffer(outgoing_.front()),
-                      [self = shared_from_this()](const boost::system::error_code& failed, std::size_t) {
-                          self->writing_ = false;
-                          if (failed) {
-                              self->close();
-                              return;
-                          }
-                          self->outgoing_bytes_ -= self->outgoing_.front().size();
-                          self->outgoing_.pop_front();
-                          self->write_stream();
-                      });
-}
-
-void connection::respond(http::status status, std::string body, const std::string& session_id, bool last) {
-    const auto& request = parser_->get();
-    auto response = std::make_shared<http::response<http::string_body>>(status, 11);
-    response->set(http::field::server, "chalk");
-    if (!body.empty()) {
-        response->set(http::field::content_type, "application/json");
-    }
-    if (!session_id.empty()) {
-        response->set("Mcp-Session-Id", session_id);
-    }
-    if (status == http::status::method_not_allowed) {
-        response->set(http::field::allow, "GET, POST, DELETE");
-    } else if (status == http::status::unauthorized) {
-        response->set(http::field::www_authenticate, "Bearer");
-    }
-    const bool go_on = !last && request.keep_alive();
-    response->keep_alive(go_on);
-    response->body() = std::move(body);
-    response->prepare_payload();
-    if (request.method() == http::verb::head) {
-        response->body().clear(); // the length stays
-    }
-    stream_.expires_after(write_deadline);
-    auto& ref = *response;
-    http::async_write(
-        stream_, ref,
-        [self = shared_from_this(), response, go_on](const boost::system::error_code& failed, std::size_t) {
-            if (failed || !go_on) {
-                self->close();
-            } else {
-                self->wait_for_request();
-            }
-        });
-}
-
-void connection::reject(const rejection& why, bool last) {
-    // The form that MCP clients show to their users.
-    respond(why.status,
-            dump_json({{"jsonrpc", "2.0"}, {"id", nullptr}, {"error", {{"code", -32000}, {"message", why.message}}}}),
-            {}, last);
-}
-
-void connection::reject_rpc(http::status status, rpc_error code, std::string_view message) {
-    respond(status, dump_json(make_error(nullptr, code, message)));
 }
 
 } // namespace chalk::mcp

@@ -1,9 +1,6 @@
 #include "protocol/mcp/http_rules.hpp"
 
-#include "protocol/mcp/tool_host.hpp"
-
 #include <boost/beast/core/string.hpp>
-#include <fmt/format.h>
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -111,14 +108,6 @@ std::optional<rejection> check_post(const header& request) {
     }
     if (!same(media_type(request[http::field::content_type]), "application/json")) {
         return rejection{http::status::unsupported_media_type, "the Content-Type must be application/json"};
-    }
-    return std::nullopt;
-}
-
-std::optional<rejection> check_version(const header& request) {
-    const std::string_view version = request["MCP-Protocol-Version"];
-    if (!version.empty() && !is_known_version(version)) {
-        return rejection{http::status::bad_request, fmt::format("unsupported MCP-Protocol-Version: {}", version)};
     }
     return std::nullopt;
 }

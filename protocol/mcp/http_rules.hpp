@@ -28,8 +28,6 @@ struct access_rules {
 [[nodiscard]] std::optional<rejection> check_access(const header& request, const access_rules& rules);
 /// POST: both forms of answer are accepted, the body is JSON.
 [[nodiscard]] std::optional<rejection> check_post(const header& request);
-/// MCP-Protocol-Version: absent or known.
-[[nodiscard]] std::optional<rejection> check_version(const header& request);
 
 /// Does an Accept header take `type`, by name or by wildcard?
 [[nodiscard]] bool accepts(std::string_view accept, std::string_view type);

@@ -25,7 +25,7 @@ constexpr milliseconds accept_pause{100};
 class listener : public std::enable_shared_from_this<listener> {
   public:
     listener(asio::io_context& io, tcp::acceptor acceptor, const server_options& options, server_handlers handlers)
-        : acceptor_(std::move(acceptor)), pause_(io),
+        : io_(io), acceptor_(std::move(acceptor)), pause_(io),
           rules_(std::make_shared<access_rules>(access_rules{options.host, options.bearer_token})),
           host_(std::make_shared<tool_host>(io, std::move(handlers))) {}
 
@@ -73,7 +73,7 @@ class listener : public std::enable_shared_from_this<listener> {
             const auto oldest = *idle;
             oldest->close();
         }
-        auto made = std::make_shared<connection>(std::move(socket), host_, rules_,
+        auto made = std::make_shared<connection>(io_, std::move(socket), host_, rules_,
                                                  [weak = weak_from_this()](const connection* ended) {
                                                      if (const auto self = weak.lock()) {
                                                          self->forget(ended);
@@ -91,6 +91,7 @@ class listener : public std::enable_shared_from_this<listener> {
         }
     }
 
+    asio::io_context& io_;
     tcp::acceptor acceptor_;
     asio::steady_timer pause_;
     std::shared_ptr<const access_rules> rules_;

@@ -1,6 +1,6 @@
-/// An MCP tool server over Streamable HTTP (Boost.Beast). Specification: modelcontextprotocol.io, 2025-11-25 and older,
-/// "Transports" and "Tools"; docs/protocols/mcp.md has what is answered how. It knows no tool: it validates arguments
-/// against their JSON Schema (draft 7, Valijson) and hands calls to its owner.
+/// An MCP tool server over Streamable HTTP (Boost.Beast). Specification: modelcontextprotocol.io, 2026-07-28 and, with
+/// sessions, 2025-11-25 and older: "Transports" and "Tools"; docs/protocols/mcp.md has what is answered how. It knows
+/// no tool: it validates arguments against their JSON Schema (draft 7, Valijson) and hands calls to its owner.
 ///
 /// Owner: the harness's tool server actor. Sessions and open calls die with it; a client then sees its connection end.
 #pragma once
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,28 @@ struct tool_output {
     [[nodiscard]] std::string as_text() const;
 };
 
+/// How a tool that is under way speaks to whoever called it. Any thread, and it never fails: what the client did not
+/// ask for, and what comes after the reply, is dropped.
+class call_reporter {
+  public:
+    call_reporter() = default;
+    call_reporter(const call_reporter&) = delete;
+    call_reporter& operator=(const call_reporter&) = delete;
+    virtual ~call_reporter() = default;
+
+    /// `done` of `total`, in whatever unit the tool likes. One that is not more than the last is dropped.
+    virtual void progress(double done, std::optional<double> total, std::string message) = 0;
+    /// `text` is UTF-8, of any length.
+    virtual void log(log_level level, std::string text) = 0;
+    /// Frees the client's connection for a tool that takes long; the client comes back for the result.
+    virtual void end_stream() = 0;
+};
+
 struct call_request {
     std::uint64_t number = 0; ///< unique in this server
     std::string name;
     json arguments;
+    std::shared_ptr<call_reporter> reporter; ///< never null; may outlive the server
 };
 
 /// Callbacks run on the io context's thread and must not block. `reply` may be called from any thread, once.

@@ -1,20 +1,25 @@
 #include "protocol/mcp/tool_host.hpp"
 
-#include <boost/asio/dispatch.hpp>
+#include "protocol/mcp/exchange.hpp"
+#include "protocol/mcp/json_rpc.hpp"
+#include "protocol/mcp/results.hpp"
+#include "protocol/mcp/stateless.hpp"
+#include "protocol/mcp/versions.hpp"
+
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace chalk::mcp {
 namespace {
 
 constexpr std::size_t most_sessions = 256;
-constexpr std::array<std::string_view, 5> known_versions = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05",
-                                                            "2024-10-07"};
-
+/// Of one session: streams that may be resumed.
+constexpr std::size_t most_exchanges = 64;
 /// 128 random bits: whoever does not know it cannot use the session.
 std::string random_id() {
     std::array<unsigned char, 16> raw{};
@@ -28,33 +33,7 @@ std::string random_id() {
     return out;
 }
 
-std::string text_of(const json& object, const char* key) {
-    if (!object.is_object()) {
-        return {};
-    }
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 } // namespace
-
-bool is_known_version(std::string_view version) noexcept {
-    return std::find(known_versions.begin(), known_versions.end(), version) != known_versions.end();
-}
-
-bool allows_batches(std::string_view version) noexcept {
-    return version < "2025-06-18";
-}
-
-json make_error(const json& id, rpc_error code, std::string_view message) {
-    return {{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", static_cast<int>(code)}, {"message", message}}}};
-}
-
-json make_result(const json& id, json result) {
-    json out = {{"jsonrpc", "2.0"}, {"id", id}};
-    out["result"] = std::move(result);
-    return out;
-}
 
 tool_host::tool_host(boost::asio::io_context& io, server_handlers handlers)
     : io_(io), handlers_(std::move(handlers)), tools_(std::make_shared<tool_table>()) {}
@@ -76,13 +55,28 @@ void tool_host::set_tools(std::vector<tool_spec> tools) {
             return;
         }
         self->tools_ = table;
-        const json changed = {{"jsonrpc", "2.0"}, {"method", "notifications/tools/list_changed"}};
-        for (const auto& open : self->sessions_) {
-            if (open->stream) {
-                open->stream(changed);
-            }
-        }
+        self->tell_of_changed_tools();
     });
+}
+
+void tool_host::tell_of_changed_tools() {
+    static constexpr const char* method = "notifications/tools/list_changed";
+    const json changed = {{"jsonrpc", "2.0"}, {"method", method}};
+    const auto sessions = sessions_; // a stream that is full ends while it is told
+    for (const auto& open : sessions) {
+        if (open->stream) {
+            open->stream(changed);
+        }
+    }
+    std::vector<std::pair<std::function<void(const json&)>, json>> subscribed;
+    for (const auto& [number, call] : calls_) {
+        if (call.hears_of_tools) {
+            subscribed.emplace_back(call.to.notify, call.id);
+        }
+    }
+    for (const auto& [notify, id] : subscribed) {
+        notify(notification_of(method, {{"_meta", {{meta::subscription_id, id}}}}));
+    }
 }
 
 std::shared_ptr<session> tool_host::open_session(const json& initialize_params) {
@@ -100,9 +94,17 @@ std::shared_ptr<session> tool_host::open_session(const json& initialize_params) 
         return nullptr;
     }
     const auto asked = text_of(initialize_params, "protocolVersion");
-    made->version = is_known_version(asked) ? asked : std::string(newest_version);
+    made->version = is_session_version(asked) ? asked : std::string(newest_session_version);
     sessions_.push_front(made);
     by_id_.emplace(made->id, sessions_.begin());
+    return made;
+}
+
+std::shared_ptr<session> tool_host::stateless_session(const json& params) {
+    auto made = std::make_shared<session>();
+    made->version = stateless_version;
+    const auto level = of_meta(params, meta::log_level);
+    made->log_severity = level.is_string() ? severity_of(level.get_ref<const std::string&>()) : std::nullopt;
     return made;
 }
 
@@ -127,6 +129,10 @@ void tool_host::end_session(const std::string& id) {
     for (const auto& [request, number] : calls) {
         cancel(number);
     }
+    const auto exchanges = ended->exchanges; // and so does abandon()
+    for (const auto& [number, open] : exchanges) {
+        open->abandon();
+    }
     if (const auto end_stream = ended->end_stream) {
         end_stream();
     }
@@ -138,113 +144,35 @@ void tool_host::end_all() {
     }
 }
 
-json tool_host::initialize_result(const session& of) const {
-    return {{"protocolVersion", of.version},
-            {"capabilities", {{"tools", {{"listChanged", true}}}}},
-            {"serverInfo", {{"name", "chalk"}, {"version", CHALK_VERSION}}}};
+json tool_host::initialize_result(const session& of) {
+    return {{"protocolVersion", of.version}, {"capabilities", capabilities()}, {"serverInfo", server_info()}};
 }
 
-std::uint64_t tool_host::request(session& from, const json& id, const std::string& method, const json& params,
-                                 answer to) {
-    if (from.calls.contains(id)) {
-        to(make_error(id, rpc_error::invalid_request, "a request with this id is still under way"));
-    } else if (method == "tools/call") {
-        return call_tool(from, id, params, std::move(to));
-    } else if (method == "tools/list") {
-        if (params.is_object() && params.contains("cursor")) {
-            to(make_error(id, rpc_error::invalid_params, "unknown cursor: the list of tools is one page"));
-        } else {
-            to(make_result(id, {{"tools", tools_->listed}}));
-        }
-    } else if (method == "ping") {
-        to(make_result(id, json::object()));
-    } else if (method == "initialize") {
-        to(make_error(id, rpc_error::invalid_request, "this session is initialized already"));
-    } else {
-        to(make_error(id, rpc_error::method_not_found, fmt::format("unknown method: {}", method)));
-    }
-    return 0;
+json tool_host::tool_list(const session& of) const {
+    json list = {{"tools", tools_->listed}};
+    return of.stateless() ? not_to_be_kept(std::move(list)) : list;
 }
 
-std::uint64_t tool_host::call_tool(session& from, const json& id, const json& params, answer to) {
-    const auto name = text_of(params, "name");
-    const auto tool = tools_->by_name.find(name);
-    if (tool == tools_->by_name.end()) {
-        to(make_error(id, rpc_error::invalid_params,
-                      name.empty() ? std::string("tools/call needs the name of a tool")
-                                   : fmt::format("unknown tool: {}", name)));
+std::uint64_t tool_host::keep_for_resumption(session& in, std::shared_ptr<exchange> of) {
+    if (in.stateless() || !by_id_.contains(in.id)) {
         return 0;
     }
-    const auto given = params.find("arguments");
-    json arguments = given == params.end() || given->is_null() ? json::object() : *given;
-    if (!arguments.is_object()) {
-        to(make_error(id, rpc_error::invalid_params, "the arguments of a tool are an object"));
-        return 0;
-    }
-    if (const auto fits = tool->second->check(arguments); !fits) {
-        // An answer that the model sees and can mend, not an error of the protocol.
-        const auto complaint = tool_output::text(fits.error().message, true);
-        to(make_result(id, {{"content", complaint.content}, {"isError", true}}));
-        return 0;
-    }
-    const auto number = next_call_++;
-    calls_.emplace(number, open_call{find_session(from.id), id, std::move(to)});
-    from.calls.emplace(id, number);
-    // `io` outlives every actor that may still hold this; the host itself may be gone.
-    handlers_.on_call({number, name, std::move(arguments)}, [weak = weak_from_this(), number](tool_output output) {
-        const auto self = weak.lock();
-        if (!self) {
-            return;
+    if (in.exchanges.size() >= most_exchanges) {
+        const auto ended = std::find_if(in.exchanges.begin(), in.exchanges.end(),
+                                        [](const auto& entry) { return !entry.second->open(); });
+        if (ended == in.exchanges.end()) {
+            return 0; // this one cannot be resumed; it works otherwise
         }
-        // dispatch: a reply on the io thread, the usual case, is answered without another turn.
-        boost::asio::dispatch(self->io_, [self, number, output = std::move(output)]() mutable {
-            self->replied(number, std::move(output));
-        });
-    });
-    return calls_.contains(number) ? number : 0; // the reply may have come at once
+        const auto oldest = ended->second;
+        oldest->abandon();
+    }
+    const auto number = next_exchange_++;
+    in.exchanges.emplace(number, std::move(of));
+    return number;
 }
 
-void tool_host::replied(std::uint64_t number, tool_output output) {
-    const auto found = calls_.find(number);
-    if (found == calls_.end()) {
-        return; // cancelled, or a second reply
-    }
-    const auto call = std::move(found->second);
-    calls_.erase(found);
-    if (const auto from = call.from.lock()) {
-        from->calls.erase(call.id);
-    }
-    call.to(make_result(call.id, {{"content", std::move(output.content)}, {"isError", output.is_error}}));
-}
-
-void tool_host::cancel(std::uint64_t number) {
-    const auto found = calls_.find(number);
-    if (found == calls_.end()) {
-        return;
-    }
-    const auto call = std::move(found->second);
-    calls_.erase(found);
-    if (const auto from = call.from.lock()) {
-        from->calls.erase(call.id);
-    }
-    if (handlers_.on_cancel) {
-        handlers_.on_cancel(number);
-    }
-    call.to(std::nullopt);
-}
-
-void tool_host::abandon(std::uint64_t number) {
-    cancel(number);
-}
-
-void tool_host::notification(session& from, const std::string& method, const json& params) {
-    if (method == "notifications/cancelled" && params.is_object()) {
-        const auto id = params.find("requestId");
-        const auto found = id == params.end() ? from.calls.end() : from.calls.find(*id);
-        if (found != from.calls.end()) { // else it was answered meanwhile, or never asked
-            cancel(found->second);
-        }
-    }
+void tool_host::forget_exchange(session& in, std::uint64_t number) {
+    in.exchanges.erase(number);
 }
 
 } // namespace chalk::mcp

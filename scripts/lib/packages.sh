@@ -28,7 +28,11 @@ build_packages() {
 run_packages() { echo python3 json-schema-test-suite; }
 
 # What the tests and scripts/check need on top.
-test_packages() { echo catch2 ccache clang-format clang-tidy uidmap busybox-static iproute2 git procps util-linux python3-jsonschema; }
+# npm, wherever it came from, fetches the official MCP clients.
+test_packages() {
+    echo catch2 ccache clang-format clang-tidy uidmap busybox-static iproute2 git procps util-linux python3-jsonschema
+    command -v npm >/dev/null || echo npm
+}
 
 # What `scripts/test --all` needs on top: fuzzing.
 all_test_packages() { echo clang libclang-rt-14-dev; }

@@ -1,15 +1,14 @@
 /// An MCP tool server for tests and load checks: prints its port, serves until its standard input ends. Cancelled calls
 /// are printed as "cancelled <number>".
 ///
-/// Tools: echo {text}; fail; slow {ms}; grow (adds a tool, so that sessions are told).
-#include "protocol/mcp/server.hpp"
+/// Usage: chalk_mcp_fixture [TOKEN]
+/// Tools: those of conformance_tools.hpp, and echo {text}; fail; slow {ms}; grow (adds a tool, so that sessions are
+/// told).
 #include "protocol/net/io_thread.hpp"
+#include "tests/mcp/conformance_tools.hpp"
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -29,6 +28,9 @@ std::vector<mcp::tool_spec> tools(bool grown) {
                                        {"fail", "Fails", nothing},
                                        {"slow", "Takes its time", time},
                                        {"grow", "Adds a tool", nothing}};
+    for (auto& tool : chalk::test::conformance_tools()) {
+        out.push_back(std::move(tool));
+    }
     if (grown) {
         out.push_back({"added", "Came later", nothing});
     }
@@ -45,13 +47,12 @@ int main(int count, char** arguments) {
         if (call.name == "echo") {
             reply(mcp::tool_output::text(call.arguments["text"].get<std::string>()));
         } else if (call.name == "slow") {
-            auto timer = std::make_shared<boost::asio::steady_timer>(io.context());
-            timer->expires_after(chalk::milliseconds(call.arguments["ms"].get<int>()));
-            timer->async_wait([timer, reply](const auto&) { reply(mcp::tool_output::text("waited")); });
+            chalk::test::after(io.context(), call.arguments["ms"].get<int>(),
+                               [reply] { reply(mcp::tool_output::text("waited")); });
         } else if (call.name == "grow") {
             server->set_tools(tools(true));
             reply(mcp::tool_output::text("grown"));
-        } else {
+        } else if (!chalk::test::call_conformance_tool(io.context(), call, reply)) {
             reply(mcp::tool_output::text("it failed", true));
         }
     };

@@ -1,12 +1,12 @@
-// Exercises a tool server with the official client, in each session version that it speaks. Fails on the first surprise.
-// Usage: node client.mjs PORT TOKEN
+// Exercises a tool server with the official client of the versions with sessions. Fails on the first surprise.
+// Usage: node session_client.mjs URL TOKEN
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { LoggingMessageNotificationSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 
-const [port, token] = process.argv.slice(2);
-const url = new URL(`http://127.0.0.1:${port}/mcp`);
+const [address, token] = process.argv.slice(2);
+const url = new URL(address);
 
 async function connect(authorization = token) {
   const client = new Client({ name: "chalk-test", version: "1" });
@@ -23,7 +23,7 @@ assert.ok(transport.sessionId);
 await client.ping();
 
 const listed = await client.listTools();
-assert.deepEqual(listed.tools.map((tool) => tool.name), ["echo", "fail", "slow", "grow"]);
+assert.deepEqual(listed.tools.slice(0, 4).map((tool) => tool.name), ["echo", "fail", "slow", "grow"]);
 
 const text = "grüße \u{1F600} \u0000 end";
 const said = await client.callTool({ name: "echo", arguments: { text } });
@@ -54,9 +54,34 @@ const changed = new Promise((resolve) =>
 );
 await client.callTool({ name: "grow", arguments: {} });
 await changed;
-assert.equal((await client.listTools()).tools.length, 5);
+assert.equal((await client.listTools()).tools.length, listed.tools.length + 1);
+
+// What a tool says while it is called comes in order, and before its result.
+const heard = [];
+client.setNotificationHandler(LoggingMessageNotificationSchema, (message) => void heard.push(message.params));
+await client.callTool({ name: "test_tool_with_logging", arguments: {} });
+assert.deepEqual(heard, []); // nobody asked for it
+await client.setLoggingLevel("info");
+await client.callTool({ name: "test_tool_with_logging", arguments: {} });
+assert.deepEqual(heard.map((params) => params.data.split(" ").at(-1)), ["started", "data", "completed"]);
+assert.equal(heard[0].logger, "test_tool_with_logging");
+await client.setLoggingLevel("error");
+await client.callTool({ name: "test_tool_with_logging", arguments: {} });
+assert.equal(heard.length, 3);
+
+const steps = [];
+await client.callTool({ name: "test_tool_with_progress", arguments: {} }, undefined, {
+  onprogress: (step) => void steps.push(step.progress / step.total),
+});
+assert.deepEqual(steps, [0, 0.5, 1]);
+
+// The server ends the stream, the client comes back for the result.
+assert.equal(
+  (await client.callTool({ name: "test_reconnection", arguments: {} })).content[0].text,
+  "reconnected",
+);
 
 await transport.terminateSession();
 await client.close();
 await assert.rejects(connect("wrong-token"));
-console.log("official client: fine");
+console.log("official client, with sessions: fine");

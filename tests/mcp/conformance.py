@@ -1,0 +1,35 @@
+"""Every scenario of the official conformance suite. Those that expected_failures.yml lists must fail, all others pass."""
+
+import json
+import pathlib
+import shutil
+
+import node_packages
+
+
+def main() -> None:
+    node_packages.install()
+    results = node_packages.FOLDER / "conformance"
+    shutil.rmtree(results, ignore_errors=True)
+    with node_packages.fixture() as (url, _):
+        suite = node_packages.node("@modelcontextprotocol/conformance/dist/index.js", "server", "--url", url, "--suite",
+                                   "active", "--expected-failures", str(node_packages.SOURCE / "expected_failures.yml"),
+                                   "--output-dir", str(results), seconds=180)
+    print(suite.stdout, suite.stderr, sep="")
+    assert suite.returncode == 0, f"the suite ended with {suite.returncode}"
+    # The suite counts a warning as a pass; a scenario that is ours has none.
+    expected = (node_packages.SOURCE / "expected_failures.yml").read_text()
+    checked = 0
+    for path in sorted(results.rglob("checks.json")):
+        for check in json.loads(path.read_text()):
+            if check["status"] == "SUCCESS":
+                checked += 1
+            elif check["status"] not in ("INFO", "SKIPPED"):
+                scenario = pathlib.Path(path).parent.name.removeprefix("server-")
+                assert any(scenario.startswith(line[4:]) for line in expected.splitlines() if line.startswith("  - ")), \
+                    f"{scenario}: {check['id']} is {check['status']}: {check.get('errorMessage')}"
+    assert checked > 20, f"only {checked} checks passed: did the suite run?"
+    print(f"ok: {checked} checks passed")
+
+
+main()
