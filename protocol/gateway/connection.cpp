@@ -189,12 +189,7 @@ void connection::watch_client() {
 }
 
 void connection::refuse(const refusal& why, bool last) {
-    keep_alive_ = keep_alive_ && !last;
-    if (last || !parser_->is_header_done()) {
-        keep_alive_ = false;
-    } else {
-        keep_alive_ = parser_->get().keep_alive();
-    }
+    keep_alive_ = !last && parser_->is_header_done() && parser_->get().keep_alive();
     const auto body = error_body(which_, why);
     const auto status = static_cast<http::status>(why.status);
     queue(fmt::format("HTTP/1.1 {} {}\r\nServer: chalk\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
