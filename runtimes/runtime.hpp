@@ -42,6 +42,8 @@ struct sandbox_request {
     environment_source environment;
     sandbox_limits limits;
     std::filesystem::path out_folder; ///< of the host; mounted at /out; exists; empty for a throwaway sandbox
+    /// Of the host: holds the run's model socket. Shown at sandbox_layout::gateway, for root alone; empty: none.
+    std::filesystem::path gateway_folder;
     std::optional<std::filesystem::path> rootfs; ///< a folder or tar instead of the host's own /usr
     bool keep = false;                           ///< leave the sandbox's files behind when it ends and say where
 };

@@ -122,6 +122,7 @@ class inner : public inner_actor::stateful_base<inner_state> {
         options.student = settings_of(start.student, options_.file_tool);
         options.prepare_only = start.mode == host_channel::harness_mode::prepare;
         options.confinement_note = start.student.confinement_note;
+        options.model_socket = start.model_socket;
         if (start.mode == host_channel::harness_mode::describe) {
             describe(options);
             return;

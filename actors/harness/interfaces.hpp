@@ -49,6 +49,7 @@ struct harness_options {
     confinement::student_settings student;
     bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
+    std::string model_socket;     ///< the gateway's unix socket; empty: the run asks no model through one
 };
 
 /// Spawned by the run actor or by the inner harness's main. `io` outlives the actor. Events go to `sink`.

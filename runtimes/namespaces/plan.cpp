@@ -35,6 +35,7 @@ class planner {
         if (!request_.from.out.empty()) {
             show_folder(request_.from.out, "r/out", tree::nodev | tree::nosuid | tree::noexec | owners());
         }
+        gateway();
         for (const std::filesystem::path& path : request_.mask) {
             add(kind::mask, path.relative_path().string(), "r");
         }
@@ -93,6 +94,18 @@ class planner {
         overlay("r" + sandbox_layout::workdir.string(), "lw", "s/workdir", "s/work");
         add(kind::bind, "r/tmp", "s/tmp");
         add(kind::bind, "r/var/tmp", "s/var_tmp");
+    }
+
+    /// Whose the socket is on the host means nothing inside; that only root reaches it is the folder above's doing.
+    /// Read-only: a connection needs no more.
+    void gateway() {
+        if (request_.from.gateway.empty()) {
+            return;
+        }
+        folder("r" + sandbox_layout::private_run.string(), 0700);
+        folder("r" + sandbox_layout::gateway.string(), 0700);
+        show_folder(request_.from.gateway, "r" + sandbox_layout::gateway.string(),
+                    tree::read_only | tree::nodev | tree::nosuid | tree::noexec);
     }
 
     void devices() {
