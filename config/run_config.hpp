@@ -18,6 +18,8 @@ struct limits {
     std::optional<std::uint32_t> max_turns;          ///< per step
     std::optional<seconds> max_time;                 ///< per step, wall time ("max_time_s")
     std::optional<std::uint64_t> max_context_tokens; ///< of one model call
+    std::optional<std::uint64_t> max_total_tokens;   ///< of the run, all its model calls together
+    std::optional<double> max_usd;                   ///< of the run, by --prices
 };
 
 struct mcp_server {

@@ -57,7 +57,8 @@ const std::string every_key = R"({
   "websocket_port": 8000,
   "mcp_server_config": {"host": "127.0.0.2", "port": 7000},
   "save_artifacts": false,
-  "limits": {"max_turns": 5, "max_time_s": 60, "max_context_tokens": 1000},
+  "limits": {"max_turns": 5, "max_time_s": 60, "max_context_tokens": 1000,
+    "max_total_tokens": 5000, "max_usd": 2.5},
   "extra_config": {"extra_artifact_paths": ["answer.txt"], "anything": [1, 2]}
 })";
 
@@ -87,6 +88,8 @@ TEST_CASE("every key of a run config is read") {
     CHECK(c.limit.max_turns == 5);
     CHECK(c.limit.max_time == 60s);
     CHECK(c.limit.max_context_tokens == 1000);
+    CHECK(c.limit.max_total_tokens == 5000);
+    CHECK(c.limit.max_usd == 2.5);
     CHECK(c.extra_config["anything"] == json{1, 2});
 }
 
