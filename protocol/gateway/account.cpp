@@ -27,6 +27,20 @@ json to_json(const spending& spent) {
             {"usd", spent.usd ? json(*spent.usd) : json()}};
 }
 
+std::string describe(const spending& spent) {
+    auto text = fmt::format("{} model calls, {} tried again, {} tokens in ({} cached), {} out ({} reasoning), {}",
+                            spent.requests, spent.retries, spent.tokens.input, spent.tokens.cached, spent.tokens.output,
+                            spent.tokens.reasoning,
+                            spent.usd ? fmt::format("{:.4f} USD", *spent.usd) : std::string("price not known"));
+    if (spent.estimated > 0) {
+        text += fmt::format("; usage of {} estimated", spent.estimated);
+    }
+    if (spent.refused > 0) {
+        text += fmt::format("; {} refused", spent.refused);
+    }
+    return text;
+}
+
 answer<std::string> account::admit(const call& what) {
     const std::lock_guard lock(mutex_);
     const auto allowed = std::find_if(settings_.models.begin(), settings_.models.end(), [&](const std::string& full) {

@@ -41,6 +41,9 @@ struct spending {
 /// {"requests":1,"retries":0,...,"usd":0.5}: "gateway" of a transcript.
 [[nodiscard]] json to_json(const spending& spent);
 
+/// One line for a person: "3 model calls, 1 tried again, 90 tokens in (10 cached), 20 out (0 reasoning), 0.0110 USD".
+[[nodiscard]] std::string describe(const spending& spent);
+
 class account {
   public:
     explicit account(account_settings settings) : settings_(std::move(settings)) { spent_.usd = 0; }

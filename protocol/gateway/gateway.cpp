@@ -104,12 +104,12 @@ class gateway_impl final : public gateway {
 
     ~gateway_impl() override {
         for (const auto& [path, open] : listeners_) {
-            ::unlink(path.c_str());
+            remove(path, open.inode);
         }
         // Connections and libcurl belong to the io thread.
         asio::post(io_, [all = std::move(listeners_), up = std::move(up_)] {
             for (const auto& [path, open] : all) {
-                open->close();
+                open.listening->close();
             }
             up->client.reset();
         });
@@ -130,8 +130,7 @@ class gateway_impl final : public gateway {
             return cannot("listen on", socket.path, failed.message());
         }
         // Nobody connects before listen(), so nobody gets in before the mode is right.
-        constexpr mode_t owner_alone = 0600;
-        if (::chmod(socket.path.c_str(), owner_alone) != 0 ||
+        if (::chmod(socket.path.c_str(), socket.mode) != 0 ||
             (socket.owner && ::chown(socket.path.c_str(), socket.owner->first, socket.owner->second) != 0)) {
             return cannot("give away", socket.path, std::strerror(errno));
         }
@@ -139,33 +138,48 @@ class gateway_impl final : public gateway {
         if (failed) {
             return cannot("listen on", socket.path, failed.message());
         }
-        auto made = std::make_shared<listener>(io_, std::move(acceptor), up_, socket.payer);
-        {
-            const std::lock_guard lock(mutex_);
-            std::swap(listeners_[socket.path], made);
-            asio::post(io_, [open = listeners_[socket.path], old = made] {
-                if (old) {
-                    old->close();
-                }
-                open->accept();
-            });
+        struct stat found {};
+        if (::stat(socket.path.c_str(), &found) != 0) {
+            return cannot("look at", socket.path, std::strerror(errno));
         }
+        const auto made = std::make_shared<listener>(io_, std::move(acceptor), up_, socket.payer);
+        const std::lock_guard lock(mutex_);
+        const auto old = std::exchange(listeners_[socket.path], opened{made, found.st_ino});
+        asio::post(io_, [made, before = old.listening] {
+            if (before) {
+                before->close();
+            }
+            made->accept();
+        });
         return {};
     }
 
     void close(const fs::path& path) override {
         const std::lock_guard lock(mutex_);
         if (auto found = listeners_.extract(path)) {
-            ::unlink(path.c_str());
-            asio::post(io_, [open = std::move(found.mapped())] { open->close(); });
+            remove(path, found.mapped().inode);
+            asio::post(io_, [open = found.mapped().listening] { open->close(); });
         }
     }
 
   private:
+    struct opened {
+        std::shared_ptr<listener> listening;
+        ino_t inode = 0;
+    };
+
+    /// Unless another gateway has bound the path by now.
+    static void remove(const fs::path& path, ino_t inode) {
+        struct stat found {};
+        if (::stat(path.c_str(), &found) == 0 && found.st_ino == inode) {
+            ::unlink(path.c_str());
+        }
+    }
+
     asio::io_context& io_;
     std::shared_ptr<upstream> up_;
     std::mutex mutex_;
-    std::map<fs::path, std::shared_ptr<listener>> listeners_; ///< guarded by mutex_
+    std::map<fs::path, opened> listeners_; ///< guarded by mutex_
 };
 
 } // namespace

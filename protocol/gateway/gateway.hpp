@@ -34,9 +34,10 @@ struct gateway_settings {
 /// Where a run's socket is and who may use it.
 struct run_socket {
     std::filesystem::path path; ///< its folder exists; at most 107 bytes
-    /// Whom the socket is given to (mode 0600): the root of a sandbox. Absent: this process's own user.
+    /// Whom the socket is given to. Absent: this process's own user.
     std::optional<std::pair<uid_t, gid_t>> owner;
     std::shared_ptr<account> payer;
+    mode_t mode = 0600;
 };
 
 class gateway {
