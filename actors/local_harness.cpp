@@ -14,6 +14,7 @@ class local_harness_impl final : public local_harness {
         : io_(io), options_(places->options(order.config, order.prepare_only)), keep_(order.request.keep),
           places_(std::move(places)) {}
 
+    void use_model_socket(const std::filesystem::path& socket) override { options_.gateway_socket = socket.string(); }
     harness_actor spawn(caf::local_actor* owner, event_sink sink) override {
         return spawn_harness(owner, io_, std::move(options_), std::move(sink));
     }

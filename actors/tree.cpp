@@ -3,8 +3,13 @@
 #include "actors/local_harness.hpp"
 #include "actors/sweep/interfaces.hpp"
 #include "actors/system.hpp"
+#include "runtimes/namespaces/machine.hpp"
+#include "runtimes/namespaces/owner.hpp"
 
+#include <system_error>
 #include <utility>
+
+#include <sys/stat.h>
 
 namespace chalk::actors {
 
@@ -23,7 +28,13 @@ class tree_impl final : public run_tree {
         sweep_settings sweep;
         sweep.runs_per_cell = settings.runs;
         sweep.make_order = std::move(settings.make_order);
-        sweep.node = {std::move(services), settings.capacity, settings.max_runs};
+        sweep.node = {std::move(services), settings.capacity, settings.max_runs, std::nullopt};
+        if (settings.models) {
+            // Named as the runtimes' own folders are, so that what is left of a killed chalk is found and removed.
+            sockets_ = namespaces::default_state_folder() / namespaces::make_owner_name();
+            make_private_folder(sockets_);
+            sweep.node.models = gateway_site{std::move(*settings.models), sockets_, spawn_gateway};
+        }
         sweep.window = settings.window;
         sweep_ = spawn_sweep(system_, std::move(sweep));
     }
@@ -34,12 +45,24 @@ class tree_impl final : public run_tree {
         pool_->shut_down(); // its works send to actors: they end first
         // An actor that waits for a runtime's call which hangs must not keep chalk from ending.
         system_.await_actors_before_shutdown(false);
+        if (!sockets_.empty()) {
+            std::error_code ignored; // the next chalk removes what is left
+            std::filesystem::remove_all(sockets_, ignored);
+        }
     }
 
     void cancel(const std::string& reason) override { caf::anon_send(sweep_, cancel_sweep{reason}); }
     void kill(const std::string& reason) override { caf::anon_send(sweep_, kill_sweep{reason}); }
 
   private:
+    /// Should it fail, the sockets cannot be bound, and the runs say so.
+    static void make_private_folder(const std::filesystem::path& folder) {
+        std::error_code ignored;
+        std::filesystem::create_directories(folder.parent_path(), ignored);
+        ::mkdir(folder.c_str(), 0700);
+    }
+
+    std::filesystem::path sockets_;
     std::shared_ptr<blocking_pool> pool_;
     actor_system_settings config_;
     caf::actor_system system_{config_};

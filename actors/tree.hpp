@@ -7,6 +7,7 @@
 #include "actors/node/ledger.hpp"
 #include "actors/run/run_machine.hpp"
 #include "actors/run/run_order.hpp"
+#include "protocol/gateway/gateway.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -27,6 +28,8 @@ struct tree_settings {
     /// For harnesses of this process: the folder of the package chalk, and the student's file helper.
     std::filesystem::path python;
     std::filesystem::path file_tool;
+    /// How runs with a model are served; absent: none has one.
+    std::optional<gateway::gateway_settings> models;
     std::shared_ptr<watcher> watch;
     run_deadlines deadlines;
     std::size_t scheduler_threads = 2;

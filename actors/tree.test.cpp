@@ -4,9 +4,12 @@
 #include "tests/support/recording_runtime.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/write.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <fmt/format.h>
 
+#include <array>
 #include <deque>
 #include <fstream>
 #include <set>
@@ -113,6 +116,7 @@ struct tree {
     resources capacity{
         .memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
     std::optional<std::size_t> max_runs;
+    std::optional<gateway_site> models;
     test_system_settings settings;
     caf::actor_system system{settings};
     caf::scheduler::test_coordinator& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
@@ -137,6 +141,9 @@ struct tree {
         o->config.websocket_port = websocket_port;
         o->host_note = host_note;
         o->request.id = o->config.id;
+        if (models) {
+            o->models = {{"openai/m"}, {}, {}, "0-0"};
+        }
         return o;
     }
 
@@ -152,7 +159,7 @@ struct tree {
         sweep_settings s;
         s.runs_per_cell = runs;
         s.make_order = [this](run_key key, attempt_number) { return order(key); };
-        s.node = {services, capacity, max_runs};
+        s.node = {services, capacity, max_runs, models};
         sweep = spawn_sweep(system, std::move(s));
         settle();
     }
@@ -449,4 +456,96 @@ TEST_CASE("a run's websocket has every event from the host's own first one on, a
     t.die("r0", {});
     CHECK(t.how("r0") == outcome::passed());
     CHECK_FALSE(std::filesystem::exists(access));
+}
+
+namespace {
+
+/// A tree whose runs have sockets to a gateway that replays an empty folder; its actors are at hand.
+struct tree_with_models : tree {
+    tree_with_models() {
+        gateway::gateway_settings replaying;
+        replaying.replay = folder.path();
+        models = gateway_site{
+            replaying, folder.path() / "s",
+            [this](caf::local_actor* owner, boost::asio::io_context& on, const gateway::gateway_settings& how) {
+                auto made = spawn_gateway(owner, on, how);
+                gateways.push_back(made.address());
+                return made;
+            }};
+    }
+
+    /// Asks as a harness does; returns what comes back, up to the connection's end.
+    [[nodiscard]] std::string ask(const char* model) {
+        boost::asio::local::stream_protocol::socket client(io);
+        boost::system::error_code failed;
+        client.connect({(folder.path() / "s/1/model.sock").string()}, failed);
+        if (failed) {
+            return failed.message();
+        }
+        const std::string body = fmt::format(R"({{"model":"{}"}})", model);
+        const auto request = fmt::format("POST /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                         "Content-Length: {}\r\n\r\n{}",
+                                         body.size(), body);
+        boost::asio::write(client, boost::asio::buffer(request));
+        std::string answer;
+        client.non_blocking(true);
+        for (bool open = true; open;) {
+            settle();
+            std::array<char, 4096> piece{};
+            const auto n = client.read_some(boost::asio::buffer(piece), failed);
+            answer.append(piece.data(), n);
+            open = !failed || (failed == boost::asio::error::would_block && answer.empty());
+        }
+        return answer;
+    }
+
+    std::vector<caf::actor_addr> gateways;
+};
+
+} // namespace
+
+TEST_CASE("a run with a model has a socket, is told where, and its account is in the transcript") {
+    tree_with_models t;
+    t.start(1);
+    CHECK(t.sandboxes->of("r0")->heard().find(R"("model_socket":"/run/chalk/gateway/model.sock")") !=
+          std::string::npos);
+    CHECK(t.ask("other").find("model_not_allowed") != std::string::npos);
+    CHECK(t.ask("m").find("no_recording") != std::string::npos);
+    t.pass_run("r0");
+    CHECK(t.how("r0") == outcome::passed());
+    const auto document = t.transcript("r0");
+    CHECK(document["gateway"]["refused"] == 1);
+    CHECK(document["events"][1]["source"] == "gateway");
+    CHECK(check_transcript(document));
+    CHECK_FALSE(std::filesystem::exists(t.folder.path() / "s/1"));
+}
+
+TEST_CASE("a gateway that dies takes no run with it, and the next one serves the same socket") {
+    tree_with_models t;
+    t.start(1);
+    REQUIRE(t.gateways.size() == 1);
+    caf::anon_send_exit(caf::actor_cast<caf::actor>(t.gateways.front()), caf::exit_reason::kill);
+    t.settle();
+    REQUIRE(t.gateways.size() == 2);
+    CHECK(t.watch->results.empty());
+    CHECK(t.ask("other").find("model_not_allowed") != std::string::npos);
+    t.pass_run("r0");
+    CHECK(t.how("r0") == outcome::passed());
+}
+
+TEST_CASE("a run whose gateway cannot serve ends in an error, with the reason") {
+    tree_with_models t;
+    t.models->settings.replay = "/no/such/folder";
+    t.start(1);
+    CHECK(t.how("r0").kind == error_class::config); // the folder is the user's to name
+    CHECK(t.how("r0").message.find("/no/such/folder") != std::string::npos);
+    t.models.reset();
+}
+
+TEST_CASE("a run without a model has no socket and starts no gateway") {
+    tree t;
+    t.start(1);
+    CHECK(t.sandboxes->of("r0")->heard().find(R"("model_socket":null)") != std::string::npos);
+    t.pass_run("r0");
+    CHECK_FALSE(t.transcript("r0").contains("gateway"));
 }

@@ -51,6 +51,13 @@ void add_run_command(CLI::App& app, exit_code& code) {
     run->add_option("--rootfs", o.rootfs, "root file system of the sandboxes: a folder or a tar")->type_name("PATH");
     run->add_option("--mount", o.mounts, "show a folder inside the sandboxes, read-only; may be given several times")
         ->type_name("SOURCE:TARGET:ro");
+    auto* proxy = run->add_option("--proxy", o.proxy, "send all model calls to this server")->type_name("URL");
+    run->add_flag("--no-proxy", o.no_proxy, "send model calls straight to their providers")->excludes(proxy);
+    run->add_option("--prices", o.prices, "what models cost: a JSON or TOML file")->type_name("FILE");
+    auto* record = run->add_option("--record", o.record, "keep what models answer here")->type_name("DIR");
+    run->add_option("--replay", o.replay, "answer model calls from here, without a model")
+        ->type_name("DIR")
+        ->excludes(record);
     run->add_flag("--no-ui", o.no_ui, "print what every run does, a line at a time");
     run->add_flag("--json", o.json, "print events as JSON, one a line");
     run->add_flag("--keep", o.keep, "leave the sandboxes' files behind and say where");

@@ -74,6 +74,8 @@ std::string expectation(const key_spec& spec) {
         return "true or false";
     case value_kind::whole_number:
         return fmt::format("a whole number from {} to {}{}", spec.minimum, spec.maximum, or_null);
+    case value_kind::amount:
+        return fmt::format("a number above 0, at most {}{}", spec.maximum, or_null);
     case value_kind::object:
         return "an object";
     case value_kind::text_list:
@@ -96,6 +98,9 @@ std::string check_value(const key_spec& spec, const json& value) {
             return value.is_boolean();
         case value_kind::whole_number:
             return in_range(value, spec.minimum, spec.maximum);
+        case value_kind::amount:
+            return value.is_number() && value.get<double>() > 0 &&
+                   value.get<double>() <= static_cast<double>(spec.maximum);
         case value_kind::object:
             return value.is_object();
         case value_kind::text_list:

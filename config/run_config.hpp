@@ -25,6 +25,7 @@ struct work_limits {
 struct limits : work_limits {                        // the step's
     std::optional<std::uint64_t> max_context_tokens; ///< of one model call
     work_limits run;                                 ///< "max_run_turns" and so on
+    std::optional<double> max_usd;                   ///< of the run, by --prices
 };
 
 struct mcp_server {

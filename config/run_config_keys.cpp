@@ -200,6 +200,15 @@ const std::vector<key_spec>& table() {
          .doc = "As max_total_tokens, over all steps of a run.",
          .set = [](run_config& c, const json& v) { c.limit.run.max_total_tokens = v.get<std::uint64_t>(); },
          .get = [](const run_config& c) { return or_null(c.limit.run.max_total_tokens); }},
+        {.path = "limits.max_usd",
+         .kind = value_kind::amount,
+         .nullable = true,
+         .maximum = 1'000'000,
+         .shown_default = "no limit",
+         .doc = "US dollars that the run's model calls may cost, by the file of --prices; the gateway then refuses "
+                "more.",
+         .set = [](run_config& c, const json& v) { c.limit.max_usd = v.get<double>(); },
+         .get = [](const run_config& c) { return or_null(c.limit.max_usd); }},
         {.path = "extra_config",
          .kind = value_kind::object,
          .doc = "Further settings for the task; a step may change them. Keys that are not listed here are passed on as "

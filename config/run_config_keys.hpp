@@ -14,6 +14,7 @@ enum class value_kind {
     text,
     boolean,
     whole_number,
+    amount, ///< a number above 0, up to `maximum`
     object,
     text_list,
     script, ///< of the fake model: a path, or a list of steps (fake_script.hpp)

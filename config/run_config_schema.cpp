@@ -37,6 +37,11 @@ json schema_of(const key_spec& spec) {
         schema["minimum"] = spec.minimum;
         schema["maximum"] = spec.maximum;
         break;
+    case value_kind::amount:
+        schema["type"] = type("number");
+        schema["exclusiveMinimum"] = 0;
+        schema["maximum"] = spec.maximum;
+        break;
     case value_kind::object:
         schema["type"] = type("object");
         break;

@@ -51,6 +51,8 @@ struct sandbox_request {
     std::filesystem::path out_folder; ///< of the host; mounted at /out; exists; empty for a throwaway sandbox
     /// What the student may reach; the runtime fills in who that is. Absent: no student will run (a look at the tasks).
     std::optional<firewall::policy> student_network;
+    /// Of the host: holds the run's model socket. Shown at sandbox_layout::gateway, for root alone; empty: none.
+    std::filesystem::path gateway_folder;
     std::optional<std::filesystem::path> rootfs; ///< a folder or tar instead of the host's own /usr
     std::vector<read_only_mount> mounts;
     bool keep = false; ///< leave the sandbox's files behind when it ends and say where

@@ -134,6 +134,7 @@ class inner : public inner_actor::stateful_base<inner_state> {
         }
         options.firewall.description = start.student.firewall;
         options.firewall.student = start.student.uid;
+        options.gateway_socket = start.model_socket;
         if (start.mode == host_channel::harness_mode::describe) {
             describe(options);
             return;

@@ -1,6 +1,7 @@
 /// The node's interface and what it is made with.
 #pragma once
 
+#include "actors/node/gateway_actor.hpp"
 #include "actors/run/interfaces.hpp"
 #include "actors/run/local_site.hpp"
 #include "actors/run/run_record.hpp"
@@ -23,6 +24,8 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<set_deadline>, caf::reacts_to<clear_deadline>,
     /// The node's own timer.
     caf::reacts_to<deadline_timer>,
+    /// From a run: its socket to the gateway.
+    caf::reacts_to<open_model_socket>,
     /// From a run: its outcome. Passed on when the run is DOWN.
     caf::reacts_to<run_reported>,
     /// The transcript of a run whose actor crashed.
@@ -45,6 +48,7 @@ struct node_settings {
     services_ptr services;
     resources capacity;
     std::optional<std::size_t> max_runs;
+    std::optional<gateway_site> models; ///< absent: no run asks a model through a gateway
 };
 
 /// Spawned and monitored by the sweep.
@@ -57,6 +61,7 @@ struct run_setup {
     services_ptr services;
     std::shared_ptr<run_record> record;
     node_actor node;
+    std::filesystem::path model_socket; ///< of the host; empty: the run asks no model
 };
 
 /// Spawned and monitored by the node.

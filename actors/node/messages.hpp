@@ -34,6 +34,11 @@ struct clear_deadline {
 /// The node's own timer.
 struct deadline_timer {};
 
+/// From a run: its model socket is wanted now. Answer: model_socket_opened, from the gateway.
+struct open_model_socket {
+    ticket who{0};
+};
+
 /// A run's last message before it quits.
 struct run_reported {
     ticket who{0};
@@ -53,5 +58,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::kill_runs)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::set_deadline)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::clear_deadline)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_timer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_model_socket)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_reported)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_finished)

@@ -1,5 +1,6 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/supervision/deadline_queue.hpp"
+#include "actors/supervision/restart_policy.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@ struct live_run {
     order_ptr order;
     run_actor handle; ///< the node is its owner: CAF drops an actor that nobody holds
     std::shared_ptr<run_record> record;
+    std::optional<model_socket> models; ///< as it was asked of the gateway, to be asked again of the next one
     result_ptr reported;
 };
 
@@ -22,6 +24,8 @@ struct node_state {
     run_listener sweep;
     std::optional<ledger> book;
     deadline_queue deadlines;
+    gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
+    restart_policy gateway_restarts{10, std::chrono::minutes(1)};
     std::uint64_t last_ticket = 0;
     std::unordered_map<ticket, order_ptr> waiting;
     std::unordered_map<ticket, live_run> live;
@@ -52,6 +56,7 @@ class node_impl final : public node_base {
             },
             [this](const clear_deadline& m) { state.deadlines.clear(static_cast<std::uint64_t>(m.who)); },
             [this](const deadline_timer&) { on_timer(); },
+            [this](const open_model_socket& m) { on_socket_wanted(m.who); },
             [this](const run_reported& m) {
                 if (const auto run = state.live.find(m.who); run != state.live.end() && !run->second.reported) {
                     run->second.reported = m.what;
@@ -76,10 +81,52 @@ class node_impl final : public node_base {
 
     void begin(ticket who, const order_ptr& order) {
         auto record = std::make_shared<run_record>(order->header);
-        auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this)});
+        std::optional<model_socket> models;
+        if (order->models && state.settings.models) {
+            models = make_model_socket(*state.settings.models, *order, who);
+            record->keep_account(models->payer);
+        }
+        auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this),
+                                       models ? models->path : std::filesystem::path{}});
         monitor(handle);
         state.by_address.emplace(handle.address(), who);
-        state.live.emplace(who, live_run{order, std::move(handle), std::move(record), nullptr});
+        state.live.emplace(who, live_run{order, std::move(handle), std::move(record), std::move(models), nullptr});
+    }
+
+    void on_socket_wanted(ticket who) {
+        const auto run = state.live.find(who);
+        if (run == state.live.end() || !run->second.models) {
+            return;
+        }
+        if (!state.gateway) {
+            start_gateway();
+        }
+        run->second.models->wanted = true;
+        send(state.gateway, open_socket{*run->second.models, run->second.handle});
+    }
+
+    void start_gateway() {
+        state.gateway =
+            state.settings.models->spawn(this, *state.settings.services->site.io, state.settings.models->settings);
+        monitor(state.gateway);
+    }
+
+    /// Calls under way have failed; the runs go on, and find the next gateway where the last one was.
+    void on_gateway_down() {
+        state.gateway = nullptr;
+        if (!state.gateway_restarts.allow(clock().now())) {
+            for (const auto& [who, run] : state.live) {
+                if (run.models && run.models->wanted) {
+                    send(run.handle, model_socket_opened{model_failure("the model gateway failed too often")});
+                }
+            }
+            return;
+        }
+        for (const auto& [who, run] : state.live) {
+            if (run.models && run.models->wanted) {
+                on_socket_wanted(who);
+            }
+        }
     }
 
     void arm() {
@@ -118,6 +165,10 @@ class node_impl final : public node_base {
     }
 
     void on_down(const caf::down_msg& down) {
+        if (state.gateway && down.source == state.gateway.address()) {
+            on_gateway_down();
+            return;
+        }
         const auto address = state.by_address.find(down.source);
         if (address == state.by_address.end()) {
             return;
@@ -127,6 +178,9 @@ class node_impl final : public node_base {
         live_run run = std::move(state.live.at(who));
         state.live.erase(who);
         state.deadlines.clear(static_cast<std::uint64_t>(who));
+        if (run.models && state.gateway) {
+            send(state.gateway, close_socket{run.models->path});
+        }
         for (const ticket next : state.book->release(who)) {
             const auto order = state.waiting.extract(next);
             begin(next, order.mapped());

@@ -20,6 +20,8 @@ using run_actor = caf::typed_actor<
     caf::reacts_to<kill_run>,
     /// From the pool: the sandbox may start, or why not.
     caf::reacts_to<site_prepared>,
+    /// From the gateway: the run's models can be asked, or why not.
+    caf::reacts_to<model_socket_opened>,
     /// From the pool: the sandbox runs, or why not.
     caf::reacts_to<site_started>,
     /// The harness is gone.

@@ -9,8 +9,9 @@ namespace {
 class local_site final : public harness_site {
   public:
     local_site(const site_services& services, const local_harness_factory& factory, order_ptr order,
-               caf::local_actor* self, const run_actor& owner)
-        : services_(services), factory_(factory), order_(std::move(order)), self_(self), owner_(owner) {}
+               caf::local_actor* self, const run_actor& owner, std::filesystem::path model_socket)
+        : services_(services), factory_(factory), order_(std::move(order)), self_(self), owner_(owner),
+          model_socket_(std::move(model_socket)) {}
 
     ~local_site() override {
         if (harness_) {
@@ -38,6 +39,7 @@ class local_site final : public harness_site {
     void start() override { caf::anon_send(owner_, site_started{std::shared_ptr<sandbox>{}}); }
 
     result<void> adopt(const std::shared_ptr<sandbox>&) override {
+        (*slot_)->use_model_socket(model_socket_);
         harness_ = (*slot_)->spawn(self_, event_sink(owner_));
         self_->monitor(harness_);
         address_ = harness_.address();
@@ -73,6 +75,7 @@ class local_site final : public harness_site {
     order_ptr order_;
     caf::local_actor* self_;
     run_actor owner_; ///< a cycle while the run lives; its state, and this with it, goes when it quits
+    std::filesystem::path model_socket_;
     std::shared_ptr<std::shared_ptr<local_harness>> slot_ = std::make_shared<std::shared_ptr<local_harness>>();
     harness_actor harness_;
     caf::actor_addr address_;
@@ -81,8 +84,9 @@ class local_site final : public harness_site {
 } // namespace
 
 std::unique_ptr<harness_site> make_local_site(const site_services& services, const local_harness_factory& factory,
-                                              order_ptr order, caf::local_actor* self, const run_actor& owner) {
-    return std::make_unique<local_site>(services, factory, std::move(order), self, owner);
+                                              order_ptr order, caf::local_actor* self, const run_actor& owner,
+                                              std::filesystem::path model_socket) {
+    return std::make_unique<local_site>(services, factory, std::move(order), self, owner, std::move(model_socket));
 }
 
 } // namespace chalk::actors

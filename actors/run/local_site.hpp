@@ -15,6 +15,8 @@ class local_harness {
     local_harness& operator=(const local_harness&) = delete;
     virtual ~local_harness() = default;
 
+    /// Before spawn: the run's socket to its models.
+    virtual void use_model_socket(const std::filesystem::path&) {}
     [[nodiscard]] virtual harness_actor spawn(caf::local_actor* owner, event_sink sink) = 0;
     /// Is there anything on disk to remove? If not, remove() need not go to the pool.
     [[nodiscard]] virtual bool has_folders() const noexcept = 0;
@@ -28,6 +30,7 @@ using local_harness_factory = std::function<result<std::shared_ptr<local_harness
 /// `self` is the owning run actor: it spawns and monitors the harness.
 [[nodiscard]] std::unique_ptr<harness_site> make_local_site(const site_services& services,
                                                             const local_harness_factory& factory, order_ptr order,
-                                                            caf::local_actor* self, const run_actor& owner);
+                                                            caf::local_actor* self, const run_actor& owner,
+                                                            std::filesystem::path model_socket);
 
 } // namespace chalk::actors

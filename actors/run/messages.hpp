@@ -24,6 +24,11 @@ struct site_prepared {
     result<void> how;
 };
 
+/// From the gateway: the run's models can be asked now, or why not. Said again when the gateway was restarted.
+struct model_socket_opened {
+    result<void> how;
+};
+
 /// `made` is null for a harness of this process.
 struct site_started {
     result<std::shared_ptr<sandbox>> made;
@@ -58,6 +63,7 @@ struct deadline_passed {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::kill_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_prepared)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::model_socket_opened)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_started)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_removed)

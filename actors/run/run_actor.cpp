@@ -44,9 +44,10 @@ class run_impl final : public run_base {
         monitor(state.setup.node);
         state.machine.emplace(run_mode{order.sandboxed, order.prepare_only}, state.setup.services->deadlines);
         const run_actor me(this);
-        state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me)
+        state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me,
+                                                         state.setup.model_socket)
                                      : make_local_site(state.setup.services->site, state.setup.services->local_harness,
-                                                       state.setup.order, this, me);
+                                                       state.setup.order, this, me, state.setup.model_socket);
         state.setup.services->watch->run_began(order);
         // The listener first: it must have every event from the first on.
         auto websocket = open_websocket_sink(*state.setup.services->site.io, order);
@@ -62,7 +63,8 @@ class run_impl final : public run_base {
             [this](const run_prepared&) { obey(state.machine->harness_prepared()); },
             [this](const cancel_run& m) { obey(state.machine->cancel(m.reason)); },
             [this](const kill_run& m) { obey(state.machine->kill(m.reason)); },
-            [this](const site_prepared& m) { obey(state.machine->prepared(m.how)); },
+            [this](const site_prepared& m) { on_prepared(m); },
+            [this](const model_socket_opened& m) { obey(state.machine->prepared(m.how)); },
             [this](const site_started& m) { on_started(m); },
             [this](const site_ended& m) { obey(state.machine->harness_ended(m.how)); },
             [this](const site_removed& m) { obey(state.machine->removed(m.how)); },
@@ -88,11 +90,24 @@ class run_impl final : public run_base {
         }
     }
 
+    /// Before the final event, after which nothing is said: what the run's models cost.
+    void say_spending(const event_body& next) {
+        const auto* account = state.setup.record->account();
+        if (account == nullptr || !is_final(next) || state.setup.record->sealed()) {
+            return;
+        }
+        const auto spent = account->so_far();
+        if (spent.requests + spent.refused > 0) {
+            tell(state.setup.record->add_own(log_line{log_level::info, "gateway", gateway::describe(spent)}, now()));
+        }
+    }
+
     void on_event(const event_recorded& m) {
         state.site->event_done();
         if (!state.machine->takes_events()) {
             return;
         }
+        say_spending(m.event->body);
         auto kept = state.setup.record->add(m.event);
         if (!kept) {
             obey(state.machine->harness_misbehaved(kept.error()));
@@ -100,6 +115,15 @@ class run_impl final : public run_base {
         }
         tell(*kept);
         obey(state.machine->event_added(state.setup.record->final_outcome()));
+    }
+
+    /// The socket before the sandbox: its folder is one of the sandbox's mounts.
+    void on_prepared(const site_prepared& m) {
+        if (m.how && !state.setup.model_socket.empty()) {
+            send(state.setup.node, open_model_socket{state.setup.who});
+        } else {
+            obey(state.machine->prepared(m.how));
+        }
     }
 
     void on_started(const site_started& m) {
@@ -141,7 +165,10 @@ class run_impl final : public run_base {
                     [this](const run_do::cancel& c) { state.site->cancel(c.reason); },
                     [this](const run_do::kill&) { state.site->kill(); },
                     [this](const run_do::remove&) { state.site->remove(); },
-                    [this](const run_do::append& a) { tell(state.setup.record->add_own(a.body, now())); },
+                    [this](const run_do::append& a) {
+                        say_spending(a.body);
+                        tell(state.setup.record->add_own(a.body, now()));
+                    },
                     [this](const run_do::record&) { write(); },
                     [this](const run_do::set_deadline& d) {
                         send(state.setup.node, set_deadline{state.setup.who, ++state.deadline_generation, d.after});

@@ -5,6 +5,7 @@
 #include "actors/sweep/sweep_plan.hpp"
 #include "config/run_config.hpp"
 #include "protocol/core/ids.hpp"
+#include "protocol/gateway/account.hpp"
 #include "protocol/transcript/transcript.hpp"
 #include "runtimes/runtime.hpp"
 
@@ -23,6 +24,8 @@ struct run_order {
     transcript_header header;
     std::filesystem::path artifacts_folder; ///< of the host; appears as /out in the sandbox
     resources reservation;
+    /// Which models it may ask through the gateway, and for how much; absent: none (a fake model).
+    std::optional<gateway::account_settings> models;
     bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
     sandbox_request request; ///< of a sandboxed run

@@ -22,6 +22,14 @@ result<event_ptr> run_record::add(const event_ptr& from_harness) {
     return mine;
 }
 
+json run_record::document() const {
+    auto out = builder_.document();
+    if (account_) {
+        out["gateway"] = gateway::to_json(account_->so_far());
+    }
+    return out;
+}
+
 event_ptr run_record::add_own(event_body body, wall_time now) {
     auto mine = std::make_shared<const event>(event{last_seq_ + 1, now, std::move(body)});
     keep(mine);

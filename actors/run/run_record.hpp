@@ -4,9 +4,11 @@
 /// Not thread-safe: filled by one actor at a time (the node takes over after the run's DOWN), read-only once sealed.
 #pragma once
 
+#include "protocol/gateway/account.hpp"
 #include "protocol/transcript/transcript.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace chalk::actors {
@@ -22,10 +24,15 @@ class run_record {
     /// An event of the host's own: what it did for the run, or its last word on it.
     event_ptr add_own(event_body body, wall_time now);
 
+    /// What the gateway has on the run's account becomes a part of the document. Null: it has none.
+    void keep_account(std::shared_ptr<const gateway::account> account) { account_ = std::move(account); }
+
+    [[nodiscard]] const gateway::account* account() const noexcept { return account_.get(); }
+
     /// A final event was added: nothing follows.
     [[nodiscard]] bool sealed() const noexcept { return final_.has_value(); }
     [[nodiscard]] const std::optional<outcome>& final_outcome() const noexcept { return final_; }
-    [[nodiscard]] json document() const { return builder_.document(); }
+    [[nodiscard]] json document() const;
     [[nodiscard]] std::optional<double> score() const { return builder_.score(); }
     [[nodiscard]] std::optional<wall_time> first_time() const noexcept { return first_; }
     [[nodiscard]] wall_time last_time() const noexcept { return last_; }
@@ -34,6 +41,7 @@ class run_record {
     void keep(const event_ptr& e);
 
     transcript_builder builder_;
+    std::shared_ptr<const gateway::account> account_;
     std::uint64_t last_seq_ = 0;
     std::uint64_t harness_seq_ = 0;
     std::optional<wall_time> first_;

@@ -1,6 +1,7 @@
 #include "actors/run/sandbox_site.hpp"
 
 #include "actors/sinks/transcript_files.hpp"
+#include "protocol/core/sandbox_layout.hpp"
 #include "protocol/host_channel/messages.hpp"
 #include "runtimes/process/spawn.hpp"
 
@@ -53,8 +54,8 @@ namespace {
 
 class sandbox_site final : public harness_site {
   public:
-    sandbox_site(const site_services& services, order_ptr order, const run_actor& owner)
-        : services_(services), order_(std::move(order)), owner_(owner) {}
+    sandbox_site(const site_services& services, order_ptr order, const run_actor& owner, fs::path model_socket)
+        : services_(services), order_(std::move(order)), owner_(owner), model_socket_(std::move(model_socket)) {}
 
     ~sandbox_site() override {
         relay_.reset();
@@ -79,22 +80,26 @@ class sandbox_site final : public harness_site {
     }
 
     void start() override {
-        services_.pool->submit([run = order_, sandboxes = services_.sandboxes, to = owner_] {
-            auto made = sandboxes->start(run->request);
-            // Should the run be over by now, the message is dropped and the sandbox with it, which removes it.
-            if (made) {
-                caf::anon_send(to, site_started{std::shared_ptr<sandbox>(std::move(*made))});
-            } else {
-                caf::anon_send(to, site_started{made.error()});
-            }
-        });
+        services_.pool->submit(
+            [run = order_, sandboxes = services_.sandboxes, to = owner_, gateway = model_socket_.parent_path()] {
+                auto request = run->request;
+                request.gateway_folder = gateway;
+                auto made = sandboxes->start(request);
+                // Should the run be over by now, the message is dropped and the sandbox with it, which removes it.
+                if (made) {
+                    caf::anon_send(to, site_started{std::shared_ptr<sandbox>(std::move(*made))});
+                } else {
+                    caf::anon_send(to, site_started{made.error()});
+                }
+            });
     }
 
     result<void> adopt(const std::shared_ptr<sandbox>& made) override {
         sandbox_ = made;
         const host_channel::start first{order_->prepare_only ? host_channel::harness_mode::prepare
                                                              : host_channel::harness_mode::run,
-                                        config::to_json(order_->config), sandbox_->student()};
+                                        config::to_json(order_->config), sandbox_->student(),
+                                        model_socket_.empty() ? "" : sandbox_layout::gateway_socket.string()};
         auto relay =
             event_relay::open(*services_.io, sandbox_->take_host_channel(), host_channel::to_line(first), owner_);
         if (!relay) {
@@ -136,15 +141,16 @@ class sandbox_site final : public harness_site {
     site_services services_;
     order_ptr order_;
     run_actor owner_; ///< a cycle while the run lives; its state, and this with it, goes when it quits
+    fs::path model_socket_;
     std::shared_ptr<sandbox> sandbox_;
     std::unique_ptr<event_relay> relay_;
 };
 
 } // namespace
 
-std::unique_ptr<harness_site> make_sandbox_site(const site_services& services, order_ptr order,
-                                                const run_actor& owner) {
-    return std::make_unique<sandbox_site>(services, std::move(order), owner);
+std::unique_ptr<harness_site> make_sandbox_site(const site_services& services, order_ptr order, const run_actor& owner,
+                                                std::filesystem::path model_socket) {
+    return std::make_unique<sandbox_site>(services, std::move(order), owner, std::move(model_socket));
 }
 
 } // namespace chalk::actors

@@ -14,8 +14,10 @@ struct site_services {
     boost::asio::io_context* io = nullptr;
 };
 
+/// `model_socket` is the host's path of the run's socket to its models, alone in its folder; empty: it has none.
 [[nodiscard]] std::unique_ptr<harness_site> make_sandbox_site(const site_services& services, order_ptr order,
-                                                              const run_actor& owner);
+                                                              const run_actor& owner,
+                                                              std::filesystem::path model_socket);
 
 /// Pool side of every run's beginning: the folders of its transcript and artifacts exist, and an older transcript is
 /// gone. error_class::config with the path and the system's reason.

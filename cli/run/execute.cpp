@@ -2,6 +2,7 @@
 
 #include "cli/progress/console.hpp"
 #include "cli/run/interrupts.hpp"
+#include "cli/run/model_access.hpp"
 #include "cli/run/tree_settings.hpp"
 #include "protocol/net/io_thread.hpp"
 
@@ -44,6 +45,7 @@ exit_code code_of(const console::ending& how, bool interrupted, bool prepared) {
 
 exit_code execute_run(const run_options& options) {
     ::signal(SIGPIPE, SIG_IGN);
+    auto providers = gateway::take_provider_settings(); // before there are threads and children
     io_thread io;
     auto prepared = prepare_runs(io.context(), options);
     if (!prepared) {
@@ -52,6 +54,11 @@ exit_code execute_run(const run_options& options) {
     auto runs = config::split(prepared->base, options.runs);
     if (!runs) {
         return refuse({exit_code::usage, runs.error().message});
+    }
+    auto models = make_gateway_settings(options, prepared->base, std::move(providers));
+    if (!models) {
+        return refuse({models.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
+                       models.error().message});
     }
     if (options.dry_run) {
         fmt::print("{}", plan_text(*prepared, options, *runs));
@@ -62,6 +69,7 @@ exit_code execute_run(const run_options& options) {
     if (!settings) {
         return refuse({exit_code::machine_lacks, settings.error().message});
     }
+    settings->models = std::move(*models);
     for (const auto& note : prepared->notes) {
         watch->say(note);
     }

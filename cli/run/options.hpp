@@ -26,7 +26,12 @@ struct run_options {
     std::optional<std::size_t> max_concurrent;
     double overcommit = 1.0;
     std::optional<std::filesystem::path> rootfs;
-    std::vector<std::string> mounts; ///< as typed: SOURCE:TARGET:ro
+    std::vector<std::string> mounts;             ///< as typed: SOURCE:TARGET:ro
+    std::optional<std::string> proxy;            ///< base URL that all model calls go to
+    bool no_proxy = false;                       ///< straight to the providers
+    std::optional<std::filesystem::path> prices; ///< what models cost
+    std::optional<std::filesystem::path> record; ///< folder for what models answer
+    std::optional<std::filesystem::path> replay; ///< folder of what they answered
     bool no_ui = false;
     bool json = false;
     bool keep = false;

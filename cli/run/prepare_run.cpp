@@ -2,6 +2,7 @@
 
 #include "actors/tree.hpp"
 #include "cli/run/description.hpp"
+#include "cli/run/model_access.hpp"
 #include "cli/run/mounts.hpp"
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
@@ -229,6 +230,7 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
     order->prepare_only = options.prepare_only;
     order->reservation = prepared.limits.reservation;
     order->request.keep = options.keep;
+    order->models = make_account_settings(options, run, fmt::format("{}-{}", key.cell, key.index));
     if (run.environment != noop_environment) { // which saves none
         order->artifacts_folder =
             run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");

@@ -20,6 +20,10 @@ inline const std::filesystem::path bundle = "/chalk";                        ///
 inline const std::filesystem::path bundle_chalk = "/chalk/chalk";            ///< static launcher of bundle/bin/chalk
 inline const std::filesystem::path bundle_python = "/chalk/python";          ///< PYTHONPATH of the environment host
 
+inline const std::filesystem::path private_run = "/run/chalk";     ///< root alone: keeps the next from others
+inline const std::filesystem::path gateway = "/run/chalk/gateway"; ///< the folder of the run's model socket
+inline const std::filesystem::path gateway_socket = "/run/chalk/gateway/model.sock";
+
 inline constexpr uid_t student_uid = 1000;
 inline constexpr gid_t student_gid = 1000;
 

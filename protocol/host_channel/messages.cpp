@@ -215,7 +215,8 @@ std::string to_line(const start& message) {
     return dump_json({{"type", "Start"},
                       {"mode", to_string(message.mode)},
                       {"config", message.config},
-                      {"student", to_json(message.student)}});
+                      {"student", to_json(message.student)},
+                      {"model_socket", message.model_socket.empty() ? json() : json(message.model_socket)}});
 }
 
 std::string to_line(const cancel& message) {
@@ -250,7 +251,11 @@ result<host_message> parse_host_message(std::string_view line) {
             if (!config.is_object()) {
                 throw bad_field("config: expected an object");
             }
-            return start{read_mode(text_of(*value, "mode")), config, read_student(field(*value, "student"))};
+            start out{read_mode(text_of(*value, "mode")), config, read_student(field(*value, "student"))};
+            if (const auto socket = value->find("model_socket"); socket != value->end() && !socket->is_null()) {
+                out.model_socket = text_of(*value, "model_socket");
+            }
+            return out;
         });
     }
     if (type == "Cancel") {

@@ -60,6 +60,9 @@ struct start {
     harness_mode mode = harness_mode::run;
     json config; ///< config::to_json of the run's config
     student_description student;
+    /// The unix socket behind which the run's model is (docs/protocols/gateway.md), as the harness sees it; empty:
+    /// none.
+    std::string model_socket = {};
 };
 
 /// Host to harness: end the run in order, as cancelled.

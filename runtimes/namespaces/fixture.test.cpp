@@ -18,6 +18,7 @@ sandbox_request namespaces_fixture::request(const std::string& id) {
     wanted.environment.mask.insert(wanted.environment.mask.end(), mask.begin(), mask.end());
     wanted.out_folder = folder / "out";
     wanted.limits = limits;
+    wanted.gateway_folder = gateway_folder;
     return wanted;
 }
 

@@ -78,6 +78,7 @@ class namespaces_fixture {
 
     std::filesystem::path folder;
     std::vector<std::filesystem::path> mask;
+    std::filesystem::path gateway_folder;
     sandbox_limits limits;
     io_thread io;
     std::unique_ptr<runtime> made;

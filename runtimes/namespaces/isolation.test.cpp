@@ -1,6 +1,8 @@
 /// What a sandbox shows, and what it does not let anyone inside do. All of it in real namespaces.
 #include "runtimes/namespaces/fixture.test.hpp"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <fmt/format.h>
 
 #include <sys/stat.h>
@@ -229,4 +231,36 @@ TEST_CASE("what the harness writes to /out is the host's own afterwards") {
     struct stat out {};
     REQUIRE(::stat((here.folder / "out").c_str(), &out) == 0);
     CHECK((out.st_mode & 07777) == 0755);
+}
+
+TEST_CASE("the model socket's folder is shown to root inside, and the student cannot reach it") {
+    namespaces_fixture here;
+    CHALK_NEEDS_NAMESPACES(here);
+    // As the gateway lays it out: the parent is the user's alone, what is below is for whoever gets there.
+    const auto folder = here.folder / "sockets/1";
+    std::filesystem::create_directories(folder);
+    REQUIRE(::chmod((here.folder / "sockets").c_str(), 0700) == 0);
+    REQUIRE(::chmod(folder.c_str(), 0711) == 0);
+    const auto path = folder / "model.sock";
+    boost::asio::io_context io;
+    boost::asio::local::stream_protocol::acceptor acceptor(io, path.string());
+    REQUIRE(::chmod(path.c_str(), 0666) == 0);
+    here.gateway_folder = folder;
+    const std::string connect = "import socket\n"
+                                "try:\n"
+                                "    socket.socket(socket.AF_UNIX).connect('/run/chalk/gateway/model.sock')\n"
+                                "    print(WHO, 'connected')\n"
+                                "except OSError as why:\n"
+                                "    print(WHO, why.errno)\n";
+    const auto result =
+        here.run("/usr/bin/python3 - >&3 2>&3 <<'END_OF_ROOT'\nWHO = 'root'\n" + connect +
+                 "END_OF_ROOT\n"
+                 "touch /run/chalk/gateway/x 2>/dev/null && echo written >&3\n"
+                 "stat -c '%n %a %U' /run/chalk >&3\n" +
+                 as_student("python3 - <<'END_OF_STUDENT'\nWHO = 'student'\n" + connect + "END_OF_STUDENT"));
+    INFO(result.all());
+    CHECK(contains(result.said, "root connected"));
+    CHECK(contains(result.said, "student 13")); // EACCES
+    CHECK(contains(result.said, "/run/chalk 700 root"));
+    CHECK_FALSE(contains(result.said, "written"));
 }

@@ -325,6 +325,7 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     wanted.from.system_folders = image::system_folders();
     wanted.from.bundle = base.bundle->folder / "tree";
     wanted.from.out = request.out_folder;
+    wanted.from.gateway = request.gateway_folder;
     wanted.limits = request.limits;
     wanted.mask = request.environment.mask;
     wanted.mounts = request.mounts;

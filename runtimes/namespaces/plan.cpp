@@ -38,6 +38,7 @@ class planner {
         for (const read_only_mount& mount : request_.mounts) {
             show_mount(mount);
         }
+        gateway();
         for (const std::filesystem::path& path : request_.mask) {
             add(kind::mask, path.relative_path().string(), "r");
         }
@@ -96,6 +97,18 @@ class planner {
         overlay("r" + sandbox_layout::workdir.string(), "lw", "s/workdir", "s/work");
         add(kind::bind, "r/tmp", "s/tmp");
         add(kind::bind, "r/var/tmp", "s/var_tmp");
+    }
+
+    /// Whose the socket is on the host means nothing inside; that only root reaches it is the folder above's doing.
+    /// Read-only: a connection needs no more.
+    void gateway() {
+        if (request_.from.gateway.empty()) {
+            return;
+        }
+        folder("r" + sandbox_layout::private_run.string(), 0700);
+        folder("r" + sandbox_layout::gateway.string(), 0700);
+        show_folder(request_.from.gateway, "r" + sandbox_layout::gateway.string(),
+                    tree::read_only | tree::nodev | tree::nosuid | tree::noexec);
     }
 
     void devices() {

@@ -21,6 +21,7 @@ struct places {
     std::vector<std::string> system_folders;   ///< of the host, beside usr: "lib64", ...
     std::filesystem::path bundle;
     std::filesystem::path out;                 ///< empty: /out is an empty folder of the sandbox
+    std::filesystem::path gateway;             ///< empty: none
     std::optional<std::filesystem::path> kept; ///< what is written goes here instead of a tmpfs (no size limit then)
 };
 

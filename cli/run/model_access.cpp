@@ -1,0 +1,69 @@
+#include "cli/run/model_access.hpp"
+
+#include "protocol/net/curl_library.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace chalk::cli {
+
+namespace {
+
+bool asks_models(const run_options& options, const config::run_config& config) {
+    return !config.use_fake_model && !options.prepare_only && !config.model.empty() &&
+           config.environment != config::noop_environment;
+}
+
+std::string base_url_of(const config::run_config& config) {
+    const auto found = config.model_args.find("base_url");
+    return found != config.model_args.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+} // namespace
+
+result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run_options& options,
+                                                                       const config::run_config& config,
+                                                                       gateway::provider_settings providers) {
+    gateway::gateway_settings settings;
+    settings.providers = std::move(providers);
+    settings.providers.proxy = options.no_proxy ? std::string() : options.proxy.value_or("");
+    settings.record = options.record;
+    settings.replay = options.replay;
+    if (options.prices) {
+        auto prices = gateway::price_table::load(*options.prices);
+        if (!prices) {
+            return prices.error();
+        }
+        settings.prices = std::move(*prices);
+    }
+    if (!asks_models(options, config)) {
+        return std::optional<gateway::gateway_settings>();
+    }
+    if (config.limit.max_usd && settings.prices.find(config.model) == nullptr) {
+        return config_failure(
+            fmt::format("limits.max_usd: the price of {} is not known; give it with --prices FILE", config.model));
+    }
+    if (!options.replay) {
+        if (auto there = gateway::check_route(settings.providers, config.model, base_url_of(config)); !there) {
+            return there.error();
+        }
+        if (const auto loaded = curl::load_curl_library(); !loaded) {
+            return loaded.error();
+        }
+    }
+    return std::optional(std::move(settings));
+}
+
+std::optional<gateway::account_settings> make_account_settings(const run_options& options,
+                                                               const config::run_config& config, std::string seed) {
+    if (!asks_models(options, config)) {
+        return std::nullopt;
+    }
+    return gateway::account_settings{{config.model},
+                                     base_url_of(config),
+                                     {config.limit.run.max_total_tokens, config.limit.max_usd},
+                                     std::move(seed)};
+}
+
+} // namespace chalk::cli

@@ -1,0 +1,110 @@
+#include "protocol/gateway/account.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace chalk::gateway {
+
+namespace {
+
+std::string_view bare(std::string_view full) {
+    return full.substr(full.find('/') + 1);
+}
+
+} // namespace
+
+json to_json(const spending& spent) {
+    return {{"requests", spent.requests},
+            {"retries", spent.retries},
+            {"refused", spent.refused},
+            {"estimated", spent.estimated},
+            {"usage",
+             {{"input", spent.tokens.input},
+              {"cached", spent.tokens.cached},
+              {"output", spent.tokens.output},
+              {"reasoning", spent.tokens.reasoning}}},
+            {"usd", spent.usd ? json(*spent.usd) : json()}};
+}
+
+std::string describe(const spending& spent) {
+    auto text = fmt::format("{} model calls, {} tried again, {} tokens in ({} cached), {} out ({} reasoning), {}",
+                            spent.requests, spent.retries, spent.tokens.input, spent.tokens.cached, spent.tokens.output,
+                            spent.tokens.reasoning,
+                            spent.usd ? fmt::format("{:.4f} USD", *spent.usd) : std::string("price not known"));
+    if (spent.estimated > 0) {
+        text += fmt::format("; usage of {} estimated", spent.estimated);
+    }
+    if (spent.refused > 0) {
+        text += fmt::format("; {} refused", spent.refused);
+    }
+    return text;
+}
+
+answer<std::string> account::admit(const call& what) {
+    const std::lock_guard lock(mutex_);
+    const auto allowed = std::find_if(settings_.models.begin(), settings_.models.end(), [&](const std::string& full) {
+        return (what.full_model.empty() || what.full_model == full) && what.model == bare(full);
+    });
+    if (allowed == settings_.models.end()) {
+        ++spent_.refused;
+        return refusal{403, "model_not_allowed",
+                       fmt::format("this run may not ask the model \"{}\"; its config allows {}",
+                                   what.full_model.empty() ? what.model : what.full_model,
+                                   fmt::join(settings_.models, ", "))};
+    }
+    if (auto over = over_budget()) {
+        ++spent_.refused;
+        return *over;
+    }
+    return *allowed;
+}
+
+std::optional<refusal> account::over_budget() const {
+    const auto& budget = settings_.budget;
+    const auto tokens = spent_.tokens.input + spent_.tokens.output;
+    if (budget.tokens && tokens >= *budget.tokens) {
+        return refusal{
+            402, "budget_exhausted",
+            fmt::format("the run has used {} tokens, its limits.max_run_total_tokens is {}", tokens, *budget.tokens)};
+    }
+    if (budget.usd && (!spent_.usd || *spent_.usd >= *budget.usd)) {
+        return refusal{
+            402, "budget_exhausted",
+            spent_.usd ? fmt::format("the run has spent {:.4f} USD, its limits.max_usd is {}", *spent_.usd, *budget.usd)
+                       : std::string("the run has limits.max_usd, and its model's price is not known")};
+    }
+    return std::nullopt;
+}
+
+void account::spend(const counted_tokens& count, bool estimated, const model_price* price) {
+    const std::lock_guard lock(mutex_);
+    ++spent_.requests;
+    spent_.estimated += estimated ? 1 : 0;
+    spent_.tokens.input += count.tokens.input;
+    spent_.tokens.cached += count.tokens.cached;
+    spent_.tokens.output += count.tokens.output;
+    spent_.tokens.reasoning += count.tokens.reasoning;
+    if (price == nullptr) {
+        spent_.usd.reset();
+    } else if (spent_.usd) {
+        *spent_.usd += price->usd(count);
+    }
+}
+
+void account::retried() {
+    const std::lock_guard lock(mutex_);
+    ++spent_.retries;
+}
+
+std::uint64_t account::next_ordinal(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    return ordinals_[digest]++;
+}
+
+spending account::so_far() const {
+    const std::lock_guard lock(mutex_);
+    return spent_;
+}
+
+} // namespace chalk::gateway

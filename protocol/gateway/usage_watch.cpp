@@ -1,0 +1,157 @@
+#include "protocol/gateway/usage_watch.hpp"
+
+#include "protocol/core/json_text.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace chalk::gateway {
+
+namespace {
+
+constexpr std::size_t longest_line = 4U << 20U;      // response.completed repeats the whole answer
+constexpr std::size_t longest_document = 32U << 20U; // answers that are no stream
+constexpr std::uint64_t bytes_per_token = 4;         // of text, as a rule of thumb
+
+const json* member(const json& object, std::string_view name) {
+    if (!object.is_object()) {
+        return nullptr;
+    }
+    const auto found = object.find(name);
+    return found == object.end() ? nullptr : &*found;
+}
+
+/// The number at `path`, or 0.
+std::uint64_t number(const json& object, std::initializer_list<std::string_view> path) {
+    const json* at = &object;
+    for (const auto name : path) {
+        at = member(*at, name);
+        if (at == nullptr) {
+            return 0;
+        }
+    }
+    return at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+}
+
+const json* find_usage(const json& document) {
+    for (const char* around : {"", "response", "message"}) {
+        const json* outer = *around == '\0' ? &document : member(document, around);
+        const json* usage = outer == nullptr ? nullptr : member(*outer, "usage");
+        if (usage != nullptr && usage->is_object()) {
+            return usage;
+        }
+    }
+    return nullptr;
+}
+
+/// Counts only grow: later words of one answer are totals, and some servers repeat a part of them.
+void raise(std::uint64_t& count, std::uint64_t to) {
+    count = std::max(count, to);
+}
+
+void read_anthropic(const json& usage, counted_tokens& count) {
+    const auto read = number(usage, {"cache_read_input_tokens"});
+    const auto written = number(usage, {"cache_creation_input_tokens"});
+    raise(count.tokens.cached, read);
+    raise(count.cache_write, written);
+    raise(count.tokens.input, number(usage, {"input_tokens"}) + read + written);
+    raise(count.tokens.output, number(usage, {"output_tokens"}));
+}
+
+void read_openai(const json& usage, counted_tokens& count) {
+    raise(count.tokens.input, number(usage, {"prompt_tokens"}));
+    raise(count.tokens.input, number(usage, {"input_tokens"}));
+    raise(count.tokens.cached, number(usage, {"prompt_tokens_details", "cached_tokens"}));
+    raise(count.tokens.cached, number(usage, {"input_tokens_details", "cached_tokens"}));
+    raise(count.tokens.output, number(usage, {"completion_tokens"}));
+    raise(count.tokens.output, number(usage, {"output_tokens"}));
+    raise(count.tokens.reasoning, number(usage, {"completion_tokens_details", "reasoning_tokens"}));
+    raise(count.tokens.reasoning, number(usage, {"output_tokens_details", "reasoning_tokens"}));
+}
+
+} // namespace
+
+void usage_watch::document(std::string_view text) {
+    const auto parsed = parse_json(text);
+    if (!parsed) {
+        return;
+    }
+    if (const json* usage = find_usage(*parsed)) {
+        if (is_anthropic(which_)) {
+            read_anthropic(*usage, count_);
+        } else {
+            read_openai(*usage, count_);
+        }
+        // message_start knows nothing of the output yet: an answer that breaks after it is still estimated.
+        const json* type = member(*parsed, "type");
+        counted_ = counted_ || type == nullptr || *type != "message_start";
+    }
+}
+
+void usage_watch::line(std::string_view text) {
+    constexpr std::string_view data = "data:";
+    if (!text.starts_with(data)) {
+        return;
+    }
+    ++events_;
+    // Most events are a word of text: only those that may count are parsed.
+    if (text.find("\"usage\"") != std::string_view::npos) {
+        document(text.substr(data.size()));
+    }
+}
+
+void usage_watch::see(std::string_view bytes) {
+    bytes_ += bytes.size();
+    if (!is_stream_) {
+        if (pending_.size() + bytes.size() <= longest_document && !dropping_) {
+            pending_ += bytes;
+        } else {
+            dropping_ = true;
+            pending_.clear();
+        }
+        return;
+    }
+    while (!bytes.empty()) {
+        const auto end = bytes.find_first_of("\r\n");
+        const auto part = bytes.substr(0, end);
+        if (pending_.size() + part.size() > longest_line) {
+            dropping_ = true;
+            pending_.clear();
+        }
+        if (end == std::string_view::npos) {
+            if (!dropping_) {
+                pending_ += part;
+            }
+            return;
+        }
+        if (!dropping_) {
+            if (pending_.empty()) {
+                line(part);
+            } else {
+                pending_ += part;
+                line(pending_);
+            }
+        }
+        dropping_ = false;
+        pending_.clear();
+        bytes.remove_prefix(end + 1);
+    }
+}
+
+usage_watch::verdict usage_watch::finish(std::size_t request_size) {
+    if (is_stream_) {
+        line(pending_); // a last line without an end
+    } else {
+        document(pending_);
+    }
+    pending_.clear();
+    if (counted_ || which_ == api::count_tokens) {
+        return {which_ == api::count_tokens ? counted_tokens{} : count_, false};
+    }
+    raise(count_.tokens.input, request_size / bytes_per_token);
+    // An event is about a token; of an answer in one piece the text is most.
+    raise(count_.tokens.output, is_stream_ ? events_ : bytes_ / bytes_per_token);
+    return {count_, true};
+}
+
+} // namespace chalk::gateway

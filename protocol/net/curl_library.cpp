@@ -1,0 +1,63 @@
+#include "protocol/net/curl_library.hpp"
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+
+namespace chalk::curl {
+
+namespace {
+
+constexpr const char* library_name = "libcurl.so.4"; // its ABI since 2006
+
+template<class Function>
+void find(void* handle, const char* name, Function& where, bool& complete) {
+    where = reinterpret_cast<Function>(::dlsym(handle, name));
+    complete = complete && where != nullptr;
+}
+
+result<curl_library> load() {
+    void* handle = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        return model_failure(
+            fmt::format("cannot load {} ({}): install the package libcurl4", library_name, ::dlerror()));
+    }
+    curl_library lib;
+    bool complete = true;
+    find(handle, "curl_easy_cleanup", lib.curl_easy_cleanup, complete);
+    find(handle, "curl_easy_getinfo", lib.curl_easy_getinfo, complete);
+    find(handle, "curl_easy_init", lib.curl_easy_init, complete);
+    find(handle, "curl_easy_pause", lib.curl_easy_pause, complete);
+    find(handle, "curl_easy_setopt", lib.curl_easy_setopt, complete);
+    find(handle, "curl_easy_strerror", lib.curl_easy_strerror, complete);
+    find(handle, "curl_global_init", lib.curl_global_init, complete);
+    find(handle, "curl_multi_add_handle", lib.curl_multi_add_handle, complete);
+    find(handle, "curl_multi_assign", lib.curl_multi_assign, complete);
+    find(handle, "curl_multi_cleanup", lib.curl_multi_cleanup, complete);
+    find(handle, "curl_multi_info_read", lib.curl_multi_info_read, complete);
+    find(handle, "curl_multi_init", lib.curl_multi_init, complete);
+    find(handle, "curl_multi_remove_handle", lib.curl_multi_remove_handle, complete);
+    find(handle, "curl_multi_setopt", lib.curl_multi_setopt, complete);
+    find(handle, "curl_multi_socket_action", lib.curl_multi_socket_action, complete);
+    find(handle, "curl_slist_append", lib.curl_slist_append, complete);
+    find(handle, "curl_slist_free_all", lib.curl_slist_free_all, complete);
+    if (!complete) {
+        return model_failure(fmt::format("{} lacks a function that chalk needs", library_name));
+    }
+    if (lib.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        return model_failure(fmt::format("{} cannot be initialised", library_name));
+    }
+    return lib;
+}
+
+} // namespace
+
+result<const curl_library*> load_curl_library() {
+    static const result<curl_library> loaded = load();
+    if (!loaded) {
+        return loaded.error();
+    }
+    return &*loaded;
+}
+
+} // namespace chalk::curl

@@ -1,0 +1,285 @@
+"""The gateway between a client and a strict fake provider: what passes, what is tried again, what is refused."""
+
+import http.client
+import json
+import os
+import pathlib
+import stat
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
+from provider import KEY, Answer, GatewayTest, chat_stream, error, message_stream  # noqa: E402
+from support.chalk import main  # noqa: E402
+
+
+class Passing(GatewayTest):
+    def test_a_stream_passes_byte_for_byte_and_is_counted(self):
+        self.start([{"models": ["openai/m"]}])
+        status, headers, body = self.ask({"model": "m", "stream": True, "odd": "\u00fc \x00 1.0"},
+                                         headers={"X-Chalk-Model": "openai/m", "Authorization": "Bearer theirs",
+                                                  "Cookie": "c"})
+        self.assertEqual(status, 200)
+        self.assertEqual(body.decode(), "".join(chat_stream()))
+        self.assertEqual(headers["Content-Type"], "text/event-stream")
+        self.assertIsNone(headers["Set-Cookie"])
+        (sent,) = self.provider.requests
+        self.assertEqual(sent["path"], "/v1/chat/completions")
+        self.assertEqual(json.loads(sent["body"])["odd"], "\u00fc \x00 1.0")
+        self.assertNotIn("x-chalk-model", sent["headers"])
+        self.assertNotIn("cookie", sent["headers"])
+        spent = self.spent()
+        self.assertEqual(spent["usage"]["input"], 90)
+        self.assertEqual(spent["usage"]["output"], 20)
+        self.assertEqual((spent["requests"], spent["retries"], spent["estimated"]), (1, 0, 0))
+
+    def test_each_api_reaches_its_provider(self):
+        self.provider.script = [Answer(pieces=message_stream()), Answer(), error(418)]
+        self.start([{"models": ["anthropic/c"]}, {"models": ["openai_compatible/org/x"]}])
+        status, _, body = self.ask({"model": "c"}, "/v1/messages?beta=true", {"anthropic-beta": "b"}, run=0)
+        self.assertEqual((status, body.decode()), (200, "".join(message_stream())))
+        self.assertEqual(self.provider.requests[0]["path"], "/v1/messages?beta=true")
+        self.assertEqual(self.provider.requests[0]["headers"]["anthropic-beta"], "b")
+        self.assertEqual(self.spent(0)["usage"]["output"], 25)
+        self.assertEqual(self.ask({"model": "org/x"}, run=1)[0], 200)
+        status, headers, body = self.ask({"model": "org/x"}, run=1)
+        self.assertEqual(status, 418)
+        self.assertEqual(json.loads(body)["error"]["code"], "scripted")
+        self.assertEqual(headers["X-Should-Retry"], "false")
+
+    def test_many_requests_go_over_one_connection(self):
+        self.start()
+        connection = self.connect()
+        for _ in range(20):
+            self.assertEqual(self.ask(connection=connection)[0], 200)
+        self.assertEqual(self.spent()["requests"], 20)
+
+    def test_a_proxy_takes_all(self):
+        environment = self.environment() | {"OPENAI_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+        self.start([{"models": ["openai/m", "anthropic/m2"]}], environment, proxy=self.provider.url)
+        self.assertEqual(self.ask()[0], 200)
+        self.assertEqual(self.ask({"model": "m2"}, "/v1/messages")[0], 200)
+
+    def test_a_service_tier_goes_along(self):
+        self.start(environment=self.environment() | {"CHALK_INFERENCE_SERVICE_TIER": "flex"})
+        self.ask()
+        self.assertEqual(json.loads(self.provider.requests[0]["body"])["service_tier"], "flex")
+
+    def test_a_client_that_does_not_read_holds_the_provider_back(self):
+        written = []
+
+        def count():
+            written.append(1)
+
+        piece = "data: " + "x" * 65_000 + "\n\n"
+        self.provider.script = [Answer(pieces=[piece] * 800, hold=count)]
+        self.start()
+        connection = self.connect()
+        connection.request("POST", "/v1/chat/completions", '{"model":"m"}')
+        response = connection.getresponse()
+        # What buffers hold (the gateway's, libcurl's, the kernel's) is written; then the writer must stand still.
+        before, still = -1, 0
+        deadline = time.monotonic() + 20
+        while still < 5 and time.monotonic() < deadline:
+            still = still + 1 if len(written) == before else 0
+            before = len(written)
+            time.sleep(0.1)
+        self.assertLess(len(written), 400)
+        self.assertEqual(len(response.read()), 800 * len(piece))
+        self.assertEqual(len(written), 800)
+
+
+class Again(GatewayTest):
+    def test_passing_failures_are_tried_again_and_counted_once(self):
+        self.provider.script = [error(429, {"retry-after-ms": "20"}), error(500), Answer(drop=True), error(529), error(408)]
+        self.start()
+        status, _, body = self.ask()
+        self.assertEqual((status, body.decode()), (200, "".join(chat_stream())))
+        self.assertEqual(len(self.provider.requests), 6)
+        self.assertEqual(len({request["body"] for request in self.provider.requests}), 1)
+        spent = self.spent()
+        self.assertEqual((spent["requests"], spent["retries"], spent["usage"]["input"]), (1, 5, 90))
+
+    def test_retry_after_is_kept(self):
+        self.provider.script = [error(429, {"retry-after": "1"})]
+        self.start()
+        begun = time.monotonic()
+        self.assertEqual(self.ask()[0], 200)
+        self.assertGreaterEqual(time.monotonic() - begun, 1.0)
+
+    def test_what_the_request_is_to_blame_for_is_not(self):
+        for status in (400, 401, 403, 404, 413, 422):
+            self.provider.script.append(error(status))
+        self.provider.script.append(error(503, {"x-should-retry": "false"}))
+        self.start()
+        for status in (400, 401, 403, 404, 413, 422, 503):
+            self.assertEqual(self.ask()[0], status)
+        self.assertEqual(len(self.provider.requests), 7)
+        self.assertEqual(self.spent()["requests"], 0)
+
+    def test_the_last_refusal_is_passed_on(self):
+        self.provider.default = lambda: error(500)
+        self.start(retries=2)
+        status, headers, body = self.ask()
+        self.assertEqual((status, json.loads(body)["error"]["message"]), (500, "scripted 500"))
+        self.assertEqual(headers["X-Should-Retry"], "false")
+        self.assertEqual(len(self.provider.requests), 3)
+
+    def test_a_provider_that_is_not_there_is_an_error_in_the_apis_form(self):
+        environment = self.environment() | {"OPENAI_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+        self.start([{"models": ["openai/m", "anthropic/m2"]}], environment, retries=1)
+        status, _, body = self.ask()
+        self.assertEqual((status, json.loads(body)["error"]["code"]), (502, "provider_unreachable"))
+        status, _, body = self.ask({"model": "m2"}, "/v1/messages")
+        self.assertEqual((status, json.loads(body)["type"]), (502, "error"))
+
+    def test_a_stream_that_broke_is_not_tried_again_but_counted(self):
+        self.provider.script = [Answer(pieces=chat_stream("one two three")[:2], cut=True)]
+        self.start()
+        with self.assertRaises(http.client.IncompleteRead) as broken:
+            self.ask()
+        self.assertEqual(broken.exception.partial.decode(), "".join(chat_stream("one two three")[:2]))
+        self.assertEqual(len(self.provider.requests), 1)
+        spent = self.spent()
+        self.assertEqual((spent["requests"], spent["estimated"], spent["usage"]["output"]), (1, 1, 2))
+
+    def test_an_error_within_a_stream_passes_as_it_is(self):
+        pieces = chat_stream()[:1] + ['data: {"error":{"message":"boom"}}\n\n']
+        self.provider.script = [Answer(pieces=pieces)]
+        self.start()
+        status, _, body = self.ask()
+        self.assertEqual((status, body.decode()), (200, "".join(pieces)))
+        self.assertEqual(len(self.provider.requests), 1)
+
+    def test_a_client_that_leaves_ends_its_request_and_pays(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        # Far more than all buffers hold: the writer meets the closed connection.
+        pieces = chat_stream()[:1] + ["data: " + "x" * 65_000 + "\n\n"] * 500
+        self.provider.script = [Answer(pieces=pieces)]
+        self.start()
+        connection = self.connect()
+        connection.request("POST", "/v1/chat/completions", '{"model":"m"}')
+        connection.getresponse().read(10)
+        connection.close()
+        self.assertTrue(self.provider.gone.wait(20))
+        deadline = time.monotonic() + 10
+        while not self.spent()["estimated"] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(self.spent()["estimated"], 1)
+        self.assertEqual(self.ask()[0], 200)
+
+    def test_a_client_that_leaves_before_an_answer_frees_its_place(self):
+        go_on = threading.Event()
+        self.provider.script = [Answer(hold=go_on.wait)]
+        self.start(most=1)
+        first = self.connect()
+        first.request("POST", "/v1/chat/completions", '{"model":"m"}')
+        self.assertTrue(self.provider.arrived.acquire(timeout=20))
+        first.sock.close()
+        go_on.set()
+        self.assertEqual(self.ask()[0], 200)
+
+
+class Refused(GatewayTest):
+    def refused(self, answer, status, code):
+        self.assertEqual(answer[0], status, answer)
+        self.assertEqual(json.loads(answer[2])["error"].get("code", code), code)
+
+    def test_other_models_and_apis(self):
+        self.start([{"models": ["openai/m"]}, {"models": ["anthropic/c"]}])
+        self.refused(self.ask({"model": "other"}), 403, "model_not_allowed")
+        self.refused(self.ask(headers={"X-Chalk-Model": "anthropic/m"}), 403, "model_not_allowed")
+        self.refused(self.ask({"model": "m"}, run=1), 403, "model_not_allowed")
+        self.refused(self.ask({"model": "m"}, "/v1/messages"), 400, "wrong_api")
+        self.refused(self.ask({"model": "m"}, "/v1/files"), 404, "not_found")
+        self.refused(self.ask({}), 400, "no_model")
+        status, _, body = self.ask({"model": "x"}, "/v1/messages", run=1)
+        self.assertEqual((status, json.loads(body)["error"]["type"]), (403, "permission_error"))
+        self.assertEqual(self.provider.requests, [])
+
+    def test_a_spent_budget(self):
+        prices = self.folder / "prices.json"
+        prices.write_text('{"openai/m": {"input": 1000, "output": 1000}}')
+        self.start([{"models": ["openai/m"], "max_tokens": 200},
+                    {"models": ["openai/m"], "max_usd": 0.1}], prices=str(prices))
+        for run in (0, 1):
+            self.assertEqual(self.ask(run=run)[0], 200)
+        self.assertEqual(self.ask(run=0)[0], 200)  # 110 of 200
+        self.refused(self.ask(run=0), 402, "budget_exhausted")
+        self.refused(self.ask(run=1), 402, "budget_exhausted")
+        self.assertAlmostEqual(self.spent(1)["usd"], 0.11)
+
+    def test_bytes_that_are_no_request(self):
+        self.start()
+        for garbage in (b"\x00\xff" * 100 + b"\r\n\r\n", b"POST\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000):
+            connection = self.connect()
+            connection.connect()
+            connection.sock.sendall(garbage)
+            self.assertIn(connection.sock.recv(12)[9:12], (b"400", b"431"))
+        connection = self.connect()
+        connection.putrequest("POST", "/v1/responses")
+        connection.putheader("Content-Length", str(33 << 20))
+        connection.endheaders()
+        self.assertEqual(connection.getresponse().status, 413)
+        self.assertEqual(self.ask()[0], 200)
+
+    def test_the_socket_is_its_owners_alone(self):
+        self.start()
+        self.assertEqual(stat.S_IMODE(os.stat(self.folder / "0.sock").st_mode), 0o600)
+
+    def test_no_key_is_in_argv_environment_or_answers(self):
+        self.provider.default = lambda: error(401)
+        process = self.start()
+        answer = str(self.ask())
+        self.assertNotIn(KEY, answer)
+        for name in ("cmdline", "environ"):
+            self.assertNotIn(KEY.encode(), pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes())
+
+
+class Restarted(GatewayTest):
+    def test_a_new_gateway_serves_the_same_paths_and_accounts(self):
+        go_on = threading.Event()
+        self.addCleanup(go_on.set)
+        self.provider.script = [Answer(), Answer(hold=go_on.wait)]
+        self.start()
+        self.assertEqual(self.ask()[0], 200)
+        cut = self.connect()
+        cut.request("POST", "/v1/chat/completions", '{"model":"m"}')
+        for _ in range(2):
+            self.assertTrue(self.provider.arrived.acquire(timeout=20))
+        self.assertEqual(self.tell("restart").strip(), "ready")
+        with self.assertRaises((ConnectionError, http.client.HTTPException)):
+            cut.getresponse().read()
+        self.assertEqual(self.ask()[0], 200)
+        self.assertEqual(self.spent()["usage"]["output"], 40)
+
+
+class Recorded(GatewayTest):
+    def test_repeats_stay_distinct_when_replayed_without_a_provider(self):
+        folder = self.folder / "recordings"
+        answers = [chat_stream(word) for word in ("first", "second", "other")]
+        self.provider.script = [Answer(pieces=pieces) for pieces in answers] + [error(400)]
+        runs = [{"models": ["openai/m"], "seed": "0-0"}, {"models": ["openai/m"], "seed": "0-1"}]
+        process = self.start([dict(run) for run in runs], record=str(folder))
+        for run in (0, 0, 1):
+            self.assertEqual(self.ask(run=run)[0], 200)
+        self.assertEqual(self.ask(run=1)[0], 400)
+        self.stop(process)
+        for file in folder.iterdir():
+            self.assertNotIn(KEY, file.read_text())
+        seen = len(self.provider.requests)
+        self.start(runs, {"PATH": os.environ["PATH"]}, replay=str(folder))
+        for run, pieces in ((1, answers[2]), (0, answers[0]), (0, answers[1])):
+            self.assertEqual(self.ask(run=run)[2].decode(), "".join(pieces))
+        self.assertEqual(self.ask(run=1)[0], 400)
+        self.assertEqual(self.spent(0)["usage"]["output"], 40)
+        status, _, body = self.ask(run=0)
+        self.assertEqual((status, json.loads(body)["error"]["code"]), (404, "no_recording"))
+        self.assertEqual(len(self.provider.requests), seen)
+
+
+if __name__ == "__main__":
+    main()
