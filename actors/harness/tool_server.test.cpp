@@ -4,7 +4,7 @@
 
 #include "actors/harness/environment_actor.hpp"
 #include "actors/system.hpp"
-#include "protocol/mcp/test_client.hpp"
+#include "tests/support/mcp_client.hpp"
 
 #include <filesystem>
 #include <fstream>

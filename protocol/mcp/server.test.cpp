@@ -1,4 +1,4 @@
-#include "protocol/mcp/test_client.hpp"
+#include "tests/support/mcp_client.hpp"
 
 using namespace chalk;
 using namespace chalk::mcp::test;

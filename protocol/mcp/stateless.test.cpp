@@ -2,7 +2,7 @@
 
 #include "protocol/mcp/stateless.hpp"
 
-#include "protocol/mcp/test_client.hpp"
+#include "tests/support/mcp_client.hpp"
 
 using namespace chalk;
 using namespace chalk::mcp::test;

@@ -1,7 +1,7 @@
 // What a tool says while it is called: when it is told, in which form, and what becomes of it when a connection breaks.
 
 #include "protocol/mcp/exchange.hpp"
-#include "protocol/mcp/test_client.hpp"
+#include "tests/support/mcp_client.hpp"
 
 using namespace chalk;
 using namespace chalk::mcp::test;
