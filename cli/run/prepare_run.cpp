@@ -7,6 +7,7 @@
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
 #include "cli/run/student_network.hpp"
+#include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
 #include "runtimes/namespaces/namespaces_runtime.hpp"
@@ -85,7 +86,7 @@ result<void> check_before_start(const config::run_config& config, const run_opti
     if (options.prepare_only || config.environment == noop_environment) {
         return {};
     }
-    return actors::check_run_config(config, {}); // no gateway yet
+    return actors::check_run_config(config, sandbox_layout::gateway_socket.string()); // every node has one
 }
 
 sandbox_request throwaway_request(const prepared_runs& prepared, const run_options& options, const run_id& id) {

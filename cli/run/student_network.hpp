@@ -1,5 +1,5 @@
 /// What a run's student may reach, worked out on the host: in a sandbox whose network is its own, the harness's ports
-/// can be chosen before it exists, and so can the rules (docs/adr/0012).
+/// can be chosen before it exists, and so can the rules (docs/adr/0010).
 #pragma once
 
 #include "config/run_config.hpp"

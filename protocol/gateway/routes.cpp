@@ -10,8 +10,9 @@ namespace chalk::gateway {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, provider>, 3> prefixes = {
+constexpr std::array<std::pair<std::string_view, provider>, 4> prefixes = {
     {{"openai/", provider::openai},
+     {"openai_responses/", provider::openai},
      {"anthropic/", provider::anthropic},
      {"openai_compatible/", provider::openai_compatible}}};
 
@@ -81,8 +82,8 @@ result<model_name> parse_model_name(std::string_view full) {
             return model_name{from, std::string(full.substr(prefix.size()))};
         }
     }
-    return config_failure(fmt::format("model: \"{}\" does not say whose it is; expected openai/NAME, anthropic/NAME or "
-                                      "openai_compatible/NAME",
+    return config_failure(fmt::format("model: \"{}\" does not say whose it is; expected openai/NAME, openai_responses/NAME, "
+                                      "anthropic/NAME or openai_compatible/NAME",
                                       full));
 }
 

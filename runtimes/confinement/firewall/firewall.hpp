@@ -1,7 +1,7 @@
 /// Puts the student's rules in force where the caller may: on kernels with nftables, else with the old packet filter.
 ///
 /// In the embedded runtime the sandbox's first process does it instead, from bytes that the host prepared
-/// (docs/adr/0012); this is for everything else: a harness that has CAP_NET_ADMIN, and `chalk check confinement`.
+/// (docs/adr/0010); this is for everything else: a harness that has CAP_NET_ADMIN, and `chalk check confinement`.
 #pragma once
 
 #include "protocol/core/result.hpp"
