@@ -7,16 +7,26 @@ import shutil
 import node_packages
 
 
+# Not in the active suite of this version, and ours all the same.
+PENDING = ("json-schema-2020-12", "server-sse-polling")
+
+
+def run(url: str, results: pathlib.Path, *what: str) -> None:
+    suite = node_packages.node("@modelcontextprotocol/conformance/dist/index.js", "server", "--url", url, *what,
+                               "--expected-failures", str(node_packages.SOURCE / "expected_failures.yml"),
+                               "--output-dir", str(results), seconds=240)
+    print(suite.stdout, suite.stderr, sep="")
+    assert suite.returncode == 0, f"the suite ended with {suite.returncode}"
+
+
 def main() -> None:
     node_packages.install()
     results = node_packages.FOLDER / "conformance"
     shutil.rmtree(results, ignore_errors=True)
     with node_packages.fixture() as (url, _):
-        suite = node_packages.node("@modelcontextprotocol/conformance/dist/index.js", "server", "--url", url, "--suite",
-                                   "active", "--expected-failures", str(node_packages.SOURCE / "expected_failures.yml"),
-                                   "--output-dir", str(results), seconds=180)
-    print(suite.stdout, suite.stderr, sep="")
-    assert suite.returncode == 0, f"the suite ended with {suite.returncode}"
+        run(url, results, "--suite", "active")
+        for scenario in PENDING:
+            run(url, results, "--scenario", scenario)
     # The suite counts a warning as a pass; a scenario that is ours has none.
     expected = (node_packages.SOURCE / "expected_failures.yml").read_text()
     checked = 0
