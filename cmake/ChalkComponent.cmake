@@ -41,6 +41,8 @@ function(chalk_add_component name)
   if(tests AND CHALK_TESTS)
     add_executable(chalk_${name}_tests ${tests})
     target_link_libraries(chalk_${name}_tests PRIVATE chalk_${name} chalk_test_support ${arg_TEST_DEPENDS})
+    # Beside chalk's helper programs, which are looked for next to the running executable.
+    set_target_properties(chalk_${name}_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
     if(arg_PRECOMPILE)
       target_precompile_headers(chalk_${name}_tests PRIVATE ${arg_PRECOMPILE} "<tests/support/catch.hpp>")
     endif()

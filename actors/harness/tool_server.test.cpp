@@ -21,10 +21,11 @@ environment_owner::behavior_type environment_owner_of() {
     return {[](const environment_ended&) {}, [](const environment_logged&) {}};
 }
 
-tool_server_owner::behavior_type tools_owner_of(std::promise<std::uint16_t>* port, std::promise<void>* registered) {
+tool_server_owner::behavior_type tools_owner_of(tool_server_owner::pointer, std::promise<std::uint16_t>* port,
+                                                std::promise<void>* registered) {
     return {[port](const tools_listening& m) { port->set_value(m.port); },
             [registered](const tools_registered&) { registered->set_value(); },
-            [](const tool_trouble& m) { FAIL(m.why.message); }, [](const tool_logged&) {}};
+            [](const tool_trouble& m) { FAIL(m.why.message); }, [](const tool_logged&) {}, [](const tool_used&) {}};
 }
 
 /// Two tools of a host that is a shell script: "patient" has a minute, "hasty" a fifth of a second.

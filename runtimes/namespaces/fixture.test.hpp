@@ -94,6 +94,7 @@ class namespaces_fixture {
 
 /// Leaves the test as skipped where namespaces cannot be used.
 #define CHALK_NEEDS_NAMESPACES(fixture)                                                                                \
+    REQUIRE(chalk::bundle::find_helper("chalk-nest")); /* of this build: its absence is no reason to skip */           \
     if (const std::string why = (fixture).why_not(); !why.empty()) {                                                   \
         CHALK_SKIP(why);                                                                                               \
     }
