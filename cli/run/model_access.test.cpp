@@ -62,7 +62,7 @@ TEST_CASE("flags and config become the gateway's settings and a run's account") 
     options.proxy = "http://127.0.0.1:4000";
     auto config = asks("openai_compatible/m");
     config.model_args = {{"base_url", "http://h"}};
-    config.limit.max_total_tokens = 5;
+    config.limit.run.max_total_tokens = 5;
     const auto settings = make_gateway_settings(options, config, with_key());
     REQUIRE(settings);
     REQUIRE(settings->has_value());

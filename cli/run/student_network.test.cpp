@@ -24,7 +24,7 @@ TEST_CASE("the builtin agent's student reaches none of the harness's ports", "[s
 TEST_CASE("an agent that is a program reaches the tool server and the gateway, and never the websocket",
           "[student_network]") {
     config::run_config config;
-    config.agent = "some-cli";
+    config.agent = "codex";
     config.websocket_port = 9000;
     const auto policy = cli::student_network(cli::with_sandbox_ports(config), network_reach::internal);
     CHECK(policy.closed_ports == ports{9000});

@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 
+#include <signal.h>
 #include <sys/socket.h>
 
 namespace chalk::mcp::test {
@@ -106,6 +107,11 @@ struct answer {
 class client {
   public:
     explicit client(std::uint16_t port) : port_(port) {
+        // A read with a deadline is interrupted by a signal; children are the io thread's business.
+        sigset_t children;
+        ::sigemptyset(&children);
+        ::sigaddset(&children, SIGCHLD);
+        ::pthread_sigmask(SIG_BLOCK, &children, nullptr);
         socket_.connect({asio::ip::make_address("127.0.0.1"), port});
         const timeval limit{20, 0};
         ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
