@@ -207,8 +207,10 @@ class Hostile(ChalkTest):
             "        'Accept': 'application/json, text/event-stream', **headers})\n"
             "    try: print('OUT', urllib.request.urlopen(request, timeout=5).read())\n"
             "    except urllib.error.HTTPError as error: print('refused with', error.code)\n"
+            "    except urllib.error.URLError as error: print('not reached:', error.reason)\n"
         )
-        _, document = self.python(forge, after=[{"argv": ["/usr/bin/python3", "-c", forge]}])
+        text, document = self.python(forge, after=[{"argv": ["/usr/bin/python3", "-c", forge]}])
+        self.assertEqual(text.count("not reached: "), 2, text)
         (score,) = events(document, "ScoringEvent")
         (as_root,) = score["metadata"]["commands"]
         self.assertEqual(as_root["out"].split("\n")[:2], ["refused with 401", "refused with 401"], as_root)

@@ -17,6 +17,8 @@ std::optional<child_end> as_user(const settings& how, const std::function<int(st
         return std::nullopt;
     }
     auto& counter = *static_cast<std::uint64_t*>(shared);
+    // What the child leaves behind becomes ours, to be reaped below: whoever else would get it may never look.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     const pid_t child = ::fork();
     if (child == 0) {
         ::setsid();
@@ -40,6 +42,8 @@ std::optional<child_end> as_user(const settings& how, const std::function<int(st
         ::kill(-child, SIGKILL);
         int status = 0;
         ::waitpid(child, &status, 0);
+        while (::waitpid(-child, nullptr, 0) > 0 || errno == EINTR) {
+        }
         end =
             child_end{counter, WIFSIGNALED(status) ? WTERMSIG(status) : 0, WIFEXITED(status) ? WEXITSTATUS(status) : 0};
     }
