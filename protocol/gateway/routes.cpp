@@ -82,9 +82,10 @@ result<model_name> parse_model_name(std::string_view full) {
             return model_name{from, std::string(full.substr(prefix.size()))};
         }
     }
-    return config_failure(fmt::format("model: \"{}\" does not say whose it is; expected openai/NAME, openai_responses/NAME, "
-                                      "anthropic/NAME or openai_compatible/NAME",
-                                      full));
+    return config_failure(
+        fmt::format("model: \"{}\" does not say whose it is; expected openai/NAME, openai_responses/NAME, "
+                    "anthropic/NAME or openai_compatible/NAME",
+                    full));
 }
 
 const std::vector<std::string>& key_variables() {

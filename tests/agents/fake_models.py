@@ -66,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.models.complaints.append(f"{path}: without the key")
             return self.answer_json(401, {"error": {"message": "no key", "type": "authentication_error"}})
         for pattern, answer in (
-            (r"/v1/chat/completions$", self.chat), (r"/v1/responses$", self.responses),
+            (r"/v1/chat/completions$", self.chat), (r"/v1/responses$", self.responses_api),
             (r"/v1/messages$", self.anthropic), (r"/v1/messages/count_tokens$", self.count_tokens),
             (r":(streamG|g)enerateContent$", self.gemini), (r":countTokens$", self.gemini_tokens),
         ):
@@ -117,7 +117,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # Responses.
 
-    def responses(self, body):
+    def responses_api(self, body):
         offered = []
         namespaces = {}
         for tool in body.get("tools", []):

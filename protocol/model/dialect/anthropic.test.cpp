@@ -86,15 +86,16 @@ TEST_CASE("messages: thinking goes back with its signature, unchanged and in its
 }
 
 TEST_CASE("messages: a turn of reasoning alone is not sent back, since the API refuses it", "[dialect]") {
-    const auto got = read(stream_of(
-        {start, start_block(0, R"({"type":"thinking","thinking":"hm","signature":"s"})"), stop_block(0), ended("end_turn"), stop}));
+    const auto got = read(stream_of({start, start_block(0, R"({"type":"thinking","thinking":"hm","signature":"s"})"),
+                                     stop_block(0), ended("end_turn"), stop}));
     CHECK(got.reasoning == "hm");
     CHECK(testing::body_after(*speaks, got)["messages"].size() == 1);
 }
 
 TEST_CASE("messages: reasons to stop", "[dialect]") {
     const auto stopped = [](const std::string& reason) {
-        return read(stream_of({start, start_block(0, R"({"type":"text","text":"x"})"), stop_block(0), ended(reason), stop}))
+        return read(stream_of(
+                        {start, start_block(0, R"({"type":"text","text":"x"})"), stop_block(0), ended(reason), stop}))
             .stopped;
     };
     CHECK(stopped("end_turn") == stop_reason::end);
