@@ -73,6 +73,33 @@ class Refusals(ChalkTest):
         message = self.refused("run", "--config", json.dumps(shell_config()), "--prepare-only", "-n", "2")
         self.assertIn("--prepare-only", message)
 
+    def test_agents_are_listed_with_what_the_missing_ones_need(self):
+        agents = json.loads(chalk("agents", "list", "--json", check=0, env={"PATH": "/nowhere"}).stdout)
+        self.assertEqual([a["name"] for a in agents], ["builtin", "claude-code", "codex", "gemini-cli", "opencode"])
+        self.assertEqual([a["available"] for a in agents], [True] + 4 * [False])
+        self.assertIn("npm install -g @openai/codex", agents[2]["remedy"])
+
+    def test_an_agent_without_a_model_and_a_model_without_a_key_are_refused_before_anything_starts(self):
+        keyless = {name: "" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY")}
+        for keys, said in (({"agent": "codex"}, "agent codex needs a model"), ({"model": "openai/x"}, "set OPENAI_API_KEY"),
+                           ({"agent": "gemini-cli", "model": "gemini/x"}, "does not say whose it is")):
+            config = json.dumps({"environment": str(SHELL), "run_id": "refused", **keys})
+            self.assertIn(said, chalk("run", "--config", config, check=2, cwd=self.folder, env=keyless).stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    @needs_root
+    def test_a_mount_is_there_read_only_and_a_wrong_one_is_refused(self):
+        shown = self.folder / "shown"
+        shown.mkdir()
+        (shown / "file").write_text("from the host")
+        config = shell_config(turns(bash("cat /opt/x/y/file; touch /opt/x/y/new 2>&1")))
+        _, transcripts = self.run_shell(config, "--mount", f"{shown}:/opt/x/y:ro")
+        text = tool_results(self.only(transcripts))[0]["text"]
+        self.assertIn("from the host", text)
+        self.assertIn("Read-only file system", text)
+        result, _ = self.run_shell(shell_config(), "--mount", f"{shown}:/opt:rw", check=2)
+        self.assertIn("read-only", result.stderr)
+
     def test_an_unknown_flag_and_an_unknown_command(self):
         self.assertIn("--confg", self.refused("run", "--confg", "x"))
         self.assertIn("rum", self.refused("rum"))
@@ -87,7 +114,7 @@ class Refusals(ChalkTest):
             )
             self.assertIn(str(port), message)
 
-    def test_a_real_model_is_refused_until_there_is_a_client_for_it(self):
+    def test_a_model_of_no_known_provider(self):
         config = shell_config()
         del config["use_fake_model"], config["fake_model"]
         config["model"] = "anthropic/claude"
