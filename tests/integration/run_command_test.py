@@ -114,7 +114,7 @@ class Refusals(ChalkTest):
             )
             self.assertIn(str(port), message)
 
-    def test_a_model_of_no_known_provider(self):
+    def test_a_model_without_its_key(self):
         config = shell_config()
         del config["use_fake_model"], config["fake_model"]
         config["model"] = "anthropic/claude"
