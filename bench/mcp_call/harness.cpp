@@ -38,10 +38,12 @@ environment_owner::behavior_type environment_owner_of() {
     return {[](const environment_ended& m) { bench::die(m.why.message); }, [](const environment_logged&) {}};
 }
 
-tool_server_owner::behavior_type tools_owner_of(std::promise<std::uint16_t>* port, std::promise<void>* registered) {
+tool_server_owner::behavior_type tools_owner_of(tool_server_owner::pointer, std::promise<std::uint16_t>* port,
+                                                std::promise<void>* registered) {
     return {[port](const tools_listening& m) { port->set_value(m.port); },
             [registered](const tools_registered&) { registered->set_value(); },
-            [](const tool_trouble& m) { bench::die(m.why.message); }, [](const tool_logged&) {}};
+            [](const tool_trouble& m) { bench::die(m.why.message); }, [](const tool_logged&) {},
+            [](const tool_used&) {}};
 }
 
 json measure_harness(const fs::path& folder, int count) {
