@@ -86,14 +86,14 @@ void anthropic_reader::add_delta(const json& event) {
     auto& [kept, call] = found->second;
     const auto& delta = value_at(event, "delta");
     const auto type = text_at(delta, "type");
-    const auto add = [&](const char* key) {
+    const auto add = [this, &delta, &into = kept](const char* key) { // clang before 16 captures no bindings by name
         const auto part = text_at(delta, key);
         said_ += part.size();
         if (said_ > most_text) {
             fail(turn_failure::what::ended, fmt::format("the turn holds more than {} bytes of text", most_text));
             return;
         }
-        text_in(kept, key) += part;
+        text_in(into, key) += part;
     };
     if (type == "text_delta") {
         add("text");
