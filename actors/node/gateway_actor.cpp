@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -47,7 +48,10 @@ class gateway_impl : public gateway_actor::stateful_base<gateway_state> {
         std::error_code error;
         const auto folder = what.path.parent_path();
         fs::create_directories(folder, error);
-        if (error || ::chmod(folder.c_str(), pass_through) != 0) {
+        if (!error && ::chmod(folder.c_str(), pass_through) != 0) {
+            error.assign(errno, std::generic_category());
+        }
+        if (error) {
             return model_failure(fmt::format("cannot make {}: {}", folder.string(), error.message()));
         }
         return state.serving->value()->open({what.path, std::nullopt, what.payer, what.sandboxed ? of_others : own});

@@ -21,6 +21,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t most_connections = 64;
+/// After a failed accept, which out of descriptors would fail again at once.
+constexpr std::chrono::milliseconds accept_pause{100};
 
 /// Both directions of one connection; ends when both have.
 class relay : public std::enable_shared_from_this<relay> {
@@ -73,7 +75,8 @@ class relay : public std::enable_shared_from_this<relay> {
 /// Everything but the constructor runs on the io thread.
 class listener : public std::enable_shared_from_this<listener> {
   public:
-    listener(asio::io_context& io, std::string socket) : io_(io), acceptor_(io), target_(std::move(socket)) {}
+    listener(asio::io_context& io, std::string socket)
+        : io_(io), acceptor_(io), pause_(io), target_(std::move(socket)) {}
 
     error_code open() {
         error_code failed;
@@ -95,9 +98,16 @@ class listener : public std::enable_shared_from_this<listener> {
             if (failed == asio::error::operation_aborted || !self->acceptor_.is_open()) {
                 return;
             }
-            if (!failed) {
-                self->connect(std::move(near));
+            if (failed) {
+                self->pause_.expires_after(accept_pause);
+                self->pause_.async_wait([self](const error_code& stopped) {
+                    if (!stopped) {
+                        self->accept();
+                    }
+                });
+                return;
             }
+            self->connect(std::move(near));
             self->accept();
         });
     }
@@ -105,6 +115,7 @@ class listener : public std::enable_shared_from_this<listener> {
     void close() {
         error_code ignored; // nothing is left to tell it to
         acceptor_.close(ignored);
+        pause_.cancel();
         for (const auto& one : relays_) {
             if (const auto open = one.lock()) {
                 open->close();
@@ -136,6 +147,7 @@ class listener : public std::enable_shared_from_this<listener> {
 
     asio::io_context& io_;
     tcp::acceptor acceptor_;
+    asio::steady_timer pause_;
     std::string target_;
     std::list<std::weak_ptr<relay>> relays_;
     std::uint16_t port_ = 0;
