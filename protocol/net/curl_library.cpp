@@ -1,5 +1,7 @@
 #include "protocol/net/curl_library.hpp"
 
+#include "protocol/core/shared_object.hpp"
+
 #include <fmt/format.h>
 
 #include <dlfcn.h>
@@ -10,12 +12,6 @@ namespace {
 
 constexpr const char* library_name = "libcurl.so.4"; // its ABI since 2006
 
-template<class Function>
-void find(void* handle, const char* name, Function& where, bool& complete) {
-    where = reinterpret_cast<Function>(::dlsym(handle, name));
-    complete = complete && where != nullptr;
-}
-
 result<curl_library> load() {
     void* handle = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -24,23 +20,23 @@ result<curl_library> load() {
     }
     curl_library lib;
     bool complete = true;
-    find(handle, "curl_easy_cleanup", lib.curl_easy_cleanup, complete);
-    find(handle, "curl_easy_getinfo", lib.curl_easy_getinfo, complete);
-    find(handle, "curl_easy_init", lib.curl_easy_init, complete);
-    find(handle, "curl_easy_pause", lib.curl_easy_pause, complete);
-    find(handle, "curl_easy_setopt", lib.curl_easy_setopt, complete);
-    find(handle, "curl_easy_strerror", lib.curl_easy_strerror, complete);
-    find(handle, "curl_global_init", lib.curl_global_init, complete);
-    find(handle, "curl_multi_add_handle", lib.curl_multi_add_handle, complete);
-    find(handle, "curl_multi_assign", lib.curl_multi_assign, complete);
-    find(handle, "curl_multi_cleanup", lib.curl_multi_cleanup, complete);
-    find(handle, "curl_multi_info_read", lib.curl_multi_info_read, complete);
-    find(handle, "curl_multi_init", lib.curl_multi_init, complete);
-    find(handle, "curl_multi_remove_handle", lib.curl_multi_remove_handle, complete);
-    find(handle, "curl_multi_setopt", lib.curl_multi_setopt, complete);
-    find(handle, "curl_multi_socket_action", lib.curl_multi_socket_action, complete);
-    find(handle, "curl_slist_append", lib.curl_slist_append, complete);
-    find(handle, "curl_slist_free_all", lib.curl_slist_free_all, complete);
+    find_function(handle, "curl_easy_cleanup", lib.curl_easy_cleanup, complete);
+    find_function(handle, "curl_easy_getinfo", lib.curl_easy_getinfo, complete);
+    find_function(handle, "curl_easy_init", lib.curl_easy_init, complete);
+    find_function(handle, "curl_easy_pause", lib.curl_easy_pause, complete);
+    find_function(handle, "curl_easy_setopt", lib.curl_easy_setopt, complete);
+    find_function(handle, "curl_easy_strerror", lib.curl_easy_strerror, complete);
+    find_function(handle, "curl_global_init", lib.curl_global_init, complete);
+    find_function(handle, "curl_multi_add_handle", lib.curl_multi_add_handle, complete);
+    find_function(handle, "curl_multi_assign", lib.curl_multi_assign, complete);
+    find_function(handle, "curl_multi_cleanup", lib.curl_multi_cleanup, complete);
+    find_function(handle, "curl_multi_info_read", lib.curl_multi_info_read, complete);
+    find_function(handle, "curl_multi_init", lib.curl_multi_init, complete);
+    find_function(handle, "curl_multi_remove_handle", lib.curl_multi_remove_handle, complete);
+    find_function(handle, "curl_multi_setopt", lib.curl_multi_setopt, complete);
+    find_function(handle, "curl_multi_socket_action", lib.curl_multi_socket_action, complete);
+    find_function(handle, "curl_slist_append", lib.curl_slist_append, complete);
+    find_function(handle, "curl_slist_free_all", lib.curl_slist_free_all, complete);
     if (!complete) {
         return model_failure(fmt::format("{} lacks a function that chalk needs", library_name));
     }
