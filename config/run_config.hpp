@@ -46,7 +46,8 @@ struct run_config {
     std::filesystem::path environment; ///< absolute after loading; "builtin:noop" for the no-op environment
     std::string task;                  ///< empty: the environment's only task
     json task_args = json::object();
-    run_id id;                                                     ///< made up from environment and time where absent
+    run_id id;                         ///< made up from environment and time where absent
+    std::optional<std::uint64_t> seed; ///< below 2^53; for the environment, and to tell repeats apart when recording
     std::filesystem::path transcript_file = "out/transcript.json"; ///< relative to the working directory
     std::string agent = "builtin";
     std::string agent_program; ///< "agent_args.program"; empty: as the agent's description says
