@@ -6,6 +6,14 @@ function(chalk_test_properties test)
     TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED machine)
 endfunction()
 
+# chalk_build_whole(TARGET): with CHALK_WHOLE_BUILD its sources are compiled in batches, which halves the time of a build
+# from nothing and is a waste when one file changes. Tests stay apart: each has its own short names.
+function(chalk_build_whole target)
+  if(CHALK_WHOLE_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # All fuzz targets of all components.
 add_custom_target(fuzz_targets)
 
@@ -37,6 +45,7 @@ function(chalk_add_component name)
   if(arg_PRECOMPILE)
     target_precompile_headers(chalk_${name} PRIVATE ${arg_PRECOMPILE})
   endif()
+  chalk_build_whole(chalk_${name})
 
   if(tests AND CHALK_TESTS)
     add_executable(chalk_${name}_tests ${tests})

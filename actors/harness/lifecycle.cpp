@@ -138,12 +138,18 @@ commands machine::on(agent_finished&, time_point now) {
     if (!leave(stage::working, stage::saving_artifacts)) {
         return unexpected("an agent's end");
     }
+    const auto worked = std::chrono::duration_cast<milliseconds>(now - step_started_);
+    commands out = list(record{agent_completed{step_, worked}});
     auto patterns = artifact_patterns(settings_.extra_config);
     if (settings_.save_artifacts && patterns && !patterns->empty()) {
-        return list(save_artifacts{step_, std::move(*patterns)});
+        out.emplace_back(save_artifacts{step_, std::move(*patterns)});
+        return out;
     }
     artifacts_saved none;
-    return on(none, now);
+    for (auto& next : on(none, now)) {
+        out.push_back(std::move(next));
+    }
+    return out;
 }
 
 commands machine::on(artifacts_saved&, time_point) {

@@ -192,6 +192,8 @@ class page_writer {
         block("limit reached: " + b.message, 0, most_text_lines, ink::yellow);
     }
 
+    void add(const agent_completed&) {} // the step's own line has its duration
+
     void add(const artifact_saved& b) {
         line();
         block(fmt::format("saved {} ({})", b.path, size_text(b.size)), 0, most_text_lines, ink::dim);

@@ -94,6 +94,12 @@ struct limit_reached {
     std::string message;
 };
 
+/// AgentCompletedEvent: the agent ended its work on the step, by itself or at a limit; what follows is scoring.
+struct agent_completed {
+    std::size_t step = 0;
+    milliseconds duration{0}; ///< of its work
+};
+
 /// ArtifactSavedEvent. `path` is relative to the run's artifact folder.
 struct artifact_saved {
     std::size_t step = 0;
@@ -145,7 +151,8 @@ struct log_line {
 
 using event_body =
     std::variant<task_started, task_pre_hook_completed, step_started, message_added, tool_result, limit_reached,
-                 artifact_saved, step_scored, step_completed, task_completed, run_failed, run_cancelled, log_line>;
+                 agent_completed, artifact_saved, step_scored, step_completed, task_completed, run_failed,
+                 run_cancelled, log_line>;
 
 struct event {
     std::uint64_t seq = 0;

@@ -27,6 +27,7 @@ std::vector<event_body> one_of_each() {
         spoken,
         tool_result{"call_1", "bash", "out", true, true, 30ms},
         limit_reached{limit_kind::context_tokens, 4000, "too long"},
+        agent_completed{1, milliseconds(80)},
         artifact_saved{1, "step_1/answer.txt", 42},
         step_scored{1, 0.25, false, "meh", json{{"passed", 1}}, true},
         step_completed{1, 99ms},

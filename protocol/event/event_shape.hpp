@@ -97,6 +97,15 @@ struct shape<limit_reached> {
 };
 
 template<>
+struct shape<agent_completed> {
+    static constexpr std::string_view name = "AgentCompletedEvent";
+    static void fields(auto& f, auto& b) {
+        f("step", b.step);
+        f("duration_ms", b.duration);
+    }
+};
+
+template<>
 struct shape<artifact_saved> {
     static constexpr std::string_view name = "ArtifactSavedEvent";
     static void fields(auto& f, auto& b) {

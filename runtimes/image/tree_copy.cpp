@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-failure cannot(std::string_view what, const fs::path& path, int error) {
+failure copy_failure(std::string_view what, const fs::path& path, int error) {
     return config_failure(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
@@ -74,17 +74,17 @@ class copier {
             return made;
         }
         std::error_code error;
-        for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
-            const fs::path below = relative / entry->path().filename();
+        for (fs::directory_iterator item(from, error), end; !error && item != end; item.increment(error)) {
+            const fs::path below = relative / item->path().filename();
             if (options_.leave_out && options_.leave_out(below)) {
                 continue;
             }
-            if (auto done = thing(entry->path(), to / entry->path().filename(), below); !done) {
+            if (auto done = thing(item->path(), to / item->path().filename(), below); !done) {
                 return done;
             }
         }
         if (error) {
-            return options_.skip_what_cannot_be_copied ? result<void>{} : cannot("list", from, error.value());
+            return options_.skip_what_cannot_be_copied ? result<void>{} : copy_failure("list", from, error.value());
         }
         return keep_times(from, to);
     }
@@ -93,7 +93,7 @@ class copier {
     result<void> thing(const fs::path& from, const fs::path& to, const fs::path& relative) {
         struct stat found {};
         if (::lstat(from.c_str(), &found) != 0) {
-            return cannot("look at", from, errno);
+            return copy_failure("look at", from, errno);
         }
         if (S_ISDIR(found.st_mode)) {
             return folder(from, to, relative);
@@ -102,7 +102,7 @@ class copier {
             std::error_code error;
             fs::create_symlink(fs::read_symlink(from, error), to, error);
             if (error || !give_link_to(to, options_.owner)) {
-                return cannot("copy the link", from, error ? error.value() : errno);
+                return copy_failure("copy the link", from, error ? error.value() : errno);
             }
             return {};
         }
@@ -122,11 +122,11 @@ class copier {
     static result<void> keep_times(const fs::path& from, const fs::path& to) {
         struct stat found {};
         if (::stat(from.c_str(), &found) != 0) {
-            return cannot("look at", from, errno);
+            return copy_failure("look at", from, errno);
         }
         const timespec times[2] = {found.st_atim, found.st_mtim};
         if (::utimensat(AT_FDCWD, to.c_str(), times, 0) != 0) {
-            return cannot("set the times of", to, errno);
+            return copy_failure("set the times of", to, errno);
         }
         return {};
     }
@@ -144,28 +144,28 @@ result<void> copy_file(const fs::path& from, const fs::path& to, const ownership
     const unique_fd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     struct stat found {};
     if (!source || ::fstat(source.get(), &found) != 0) {
-        return cannot("read", from, errno);
+        return copy_failure("read", from, errno);
     }
     if (!S_ISREG(found.st_mode)) {
-        return cannot("read", from, EINVAL); // changed under us
+        return copy_failure("read", from, EINVAL); // changed under us
     }
     const unique_fd target(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     const mode_t mode = (found.st_mode & S_IXUSR) != 0 ? owner.program_mode : owner.file_mode;
     const timespec times[2] = {found.st_atim, found.st_mtim};
     if (!target || !copy_bytes(source.get(), target.get()) || !give_to(target.get(), owner) ||
         ::fchmod(target.get(), mode) != 0 || ::futimens(target.get(), times) != 0) {
-        return cannot("write", to, errno);
+        return copy_failure("write", to, errno);
     }
     return {};
 }
 
 result<void> make_folder(const fs::path& path, const ownership& owner) {
     if (::mkdir(path.c_str(), 0700) != 0) {
-        return cannot("make", path, errno);
+        return copy_failure("make", path, errno);
     }
     const unique_fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     if (!folder || !give_to(folder.get(), owner) || ::fchmod(folder.get(), owner.folder_mode) != 0) {
-        return cannot("make", path, errno);
+        return copy_failure("make", path, errno);
     }
     return {};
 }
@@ -174,7 +174,7 @@ result<void> write_file(const fs::path& path, std::string_view text, const owner
     const unique_fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         !give_to(file.get(), owner) || ::fchmod(file.get(), owner.file_mode) != 0) {
-        return cannot("write", path, errno);
+        return copy_failure("write", path, errno);
     }
     return {};
 }

@@ -10,7 +10,7 @@ namespace {
 /// A hostile stream may open any number of blocks.
 constexpr std::size_t most_blocks = 1'000;
 
-stop_reason reason_of(std::string_view name, bool has_calls) {
+stop_reason from_stop_reason(std::string_view name, bool has_calls) {
     if (name == "max_tokens") {
         return stop_reason::length;
     }
@@ -139,7 +139,7 @@ turn anthropic_reader::take() {
         }
         out.provider_items.push_back(std::move(one.kept));
     }
-    out.stopped = reason_of(stop_reason_, !calls.empty());
+    out.stopped = from_stop_reason(stop_reason_, !calls.empty());
     put_calls(out, std::move(calls), call_prefix_);
     out.usage = {fresh_ + written_ + cached_, cached_, output_, 0};
     return out;

@@ -9,7 +9,7 @@ namespace chalk::model {
 
 namespace {
 
-stop_reason reason_of(std::string_view name, bool has_calls) {
+stop_reason from_finish_reason(std::string_view name, bool has_calls) {
     if (name == "length") {
         return stop_reason::length;
     }
@@ -168,7 +168,7 @@ turn openai_reader::take() {
     for (auto& one : calls_) {
         calls.push_back(std::move(one.call));
     }
-    out.stopped = reason_of(finish_reason_, !calls.empty());
+    out.stopped = from_finish_reason(finish_reason_, !calls.empty());
     put_calls(out, std::move(calls), call_prefix_);
     return out;
 }

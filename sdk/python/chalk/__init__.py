@@ -26,6 +26,7 @@ _HOME_OF = {
     "MessageEvent": "_transcript",
     "ToolResultEvent": "_transcript",
     "LimitReachedEvent": "_transcript",
+    "AgentCompletedEvent": "_transcript",
     "ArtifactSavedEvent": "_transcript",
     "ScoringEvent": "_transcript",
     "StepCompletedEvent": "_transcript",

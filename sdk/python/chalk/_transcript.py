@@ -42,6 +42,10 @@ class LimitReachedEvent(Event):
     """limit, value, message"""
 
 
+class AgentCompletedEvent(Event):
+    """step, duration_ms"""
+
+
 class ArtifactSavedEvent(Event):
     """step, path, size"""
 
