@@ -7,6 +7,7 @@
 
 #include "protocol/core/result.hpp"
 #include "protocol/journal/records.hpp"
+#include "protocol/journal/trouble.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -27,13 +28,14 @@ class journal_file {
         std::uint64_t checkpoints = 0; ///< each with two or three syncs more
     };
 
-    /// Makes the folder where it is absent, and a new journal in it. error_class::config: the folder holds a sweep
-    /// already (the remedy: `chalk sweep resume`), or another process runs one there.
+    /// Makes the folder where it is absent, and a new journal in it; holds the folder's lock (folder_lock.hpp) from
+    /// then on. error_class::config: the folder holds a sweep already (the remedy: `chalk sweep resume`), or another
+    /// process runs one there.
     [[nodiscard]] static result<journal_file> create(const std::filesystem::path& folder);
 
-    /// Takes up an existing journal: brings its schema up to date, and checks the whole file first, which takes about a
-    /// second for each GB. error_class::config: no sweep, another process runs it, a newer schema;
-    /// error_class::harness: the file is damaged (the remedy: `chalk sweep export`).
+    /// Takes up an existing journal, and holds the folder's lock: brings its schema up to date, and checks the whole
+    /// file first, which takes about a second for each GB. error_class::config: no sweep, another process runs it, a
+    /// newer schema; error_class::harness: the file is damaged (the remedy: `chalk sweep export`).
     [[nodiscard]] static result<journal_file> resume(const std::filesystem::path& folder);
 
     journal_file(journal_file&&) noexcept;
@@ -45,6 +47,9 @@ class journal_file {
     /// the file; all of these may be tried again with the same records. Also a record that contradicts the journal (an
     /// attempt of a closed run, an end without a start): trying again will not help, and the message names the run.
     [[nodiscard]] result<void> append(std::span<const record> records);
+
+    /// Why the last append() failed; none when it did not.
+    [[nodiscard]] trouble last_trouble() const noexcept;
 
     [[nodiscard]] const figures& written() const noexcept;
     [[nodiscard]] const std::filesystem::path& folder() const noexcept;

@@ -92,6 +92,9 @@ class journal_reader {
     /// In the order of their numbers. The visitor returns false to stop.
     [[nodiscard]] result<void> for_each_cell(const std::function<bool(const cell_described&)>& visit) const;
 
+    /// One cell; absent when it was not described.
+    [[nodiscard]] result<std::optional<cell_described>> cell(cell_number number) const;
+
     /// Every run that was touched, in the order of their numbers, one in memory at a time. The visitor returns false to
     /// stop.
     [[nodiscard]] result<void> for_each_run(const std::function<bool(const run_row&)>& visit) const;

@@ -150,8 +150,8 @@ struct run_closed_without_attempt {
     wall_time at;
     closing why = closing::cancelled;
     std::string message;
-    /// An earlier attempt (verdict `retried`) whose outcome stands as the run's; absent: the run has no outcome but
-    /// `why`.
+    /// An earlier attempt (none with verdict `lost`) whose outcome stands as the run's; absent: the run has no outcome
+    /// but `why`.
     std::optional<attempt_number> counted;
 };
 

@@ -92,12 +92,17 @@ struct group_figures {
     std::vector<std::string> warnings; ///< what biases which figure
 };
 
+/// What biases which of `figures`, or makes them less than they seem.
+[[nodiscard]] std::vector<std::string> warnings_of(const group_figures& figures, std::uint64_t repeats);
+
 /// Adds up one cell's runs.
 class cell_group {
   public:
     void add_run(const run_standing& run);
     /// Every attempt that ended, beside add_run() for its run.
     void add_attempt(const journal::attempt_ended& attempt);
+    /// What an attempt that has not ended has spent so far.
+    void add_open(const journal::spending& noted);
     /// What the sweep holds and nobody touched.
     void add_not_started(std::uint64_t runs);
 
@@ -107,6 +112,11 @@ class cell_group {
 
   private:
     friend class sweep_group;
+
+    void add(const cell_group& other);
+    void add(const journal::spending& spent);
+    [[nodiscard]] std::vector<pass_figure> passes(std::uint64_t repeats) const;
+    [[nodiscard]] group_figures plain_figures() const;
 
     counts counts_;
     moments scores_;

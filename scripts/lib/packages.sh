@@ -23,7 +23,8 @@ boost_package() {
 # What a build of the product needs, and what its runs need of this machine.
 build_packages() {
     echo ca-certificates cmake ninja-build g++ lld pkg-config "$(boost_package)" libcaf-dev nlohmann-json3-dev libfmt-dev \
-        libcli11-dev libvalijson-dev libtomlplusplus-dev libssl-dev libseccomp-dev libarchive-dev libcurl4-openssl-dev
+        libcli11-dev libvalijson-dev libtomlplusplus-dev libssl-dev libseccomp-dev libarchive-dev libcurl4-openssl-dev \
+        libsqlite3-dev
 }
 run_packages() { echo python3 json-schema-test-suite; }
 

@@ -1,0 +1,25 @@
+#include "protocol/journal/trouble.hpp"
+
+#include <fmt/format.h>
+
+namespace chalk::journal {
+
+failure no_sweep(const std::filesystem::path& folder) {
+    return config_failure(fmt::format("there is no sweep in {}: it has no journal.sqlite", folder.string()));
+}
+
+failure damaged(const std::filesystem::path& file, const std::string& found) {
+    return harness_failure(fmt::format("{} is damaged ({}): `chalk sweep export {}` writes what can still be read, and "
+                                       "the transcripts are in the folder's runs/",
+                                       file.string(), found, file.parent_path().string()));
+}
+
+std::int64_t milliseconds_of(wall_time t) noexcept {
+    return std::chrono::floor<milliseconds>(t.time_since_epoch()).count();
+}
+
+wall_time time_of(std::int64_t ms) noexcept {
+    return wall_time(milliseconds(ms));
+}
+
+} // namespace chalk::journal

@@ -1,0 +1,30 @@
+/// What the parts of the journal say alike.
+#pragma once
+
+#include "protocol/core/result.hpp"
+#include "protocol/core/units.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace chalk::journal {
+
+/// Why the journal could not be read or written, for whoever acts on it; the failure's message is for people.
+enum class trouble {
+    none,
+    disk_full,
+    input_output,
+    busy,          ///< another process holds it
+    contradiction, ///< a record that contradicts the journal: trying again will not help
+    damaged,
+    other,
+};
+
+[[nodiscard]] failure no_sweep(const std::filesystem::path& folder);
+[[nodiscard]] failure damaged(const std::filesystem::path& file, const std::string& found);
+
+[[nodiscard]] std::int64_t milliseconds_of(wall_time t) noexcept;
+[[nodiscard]] wall_time time_of(std::int64_t ms) noexcept;
+
+} // namespace chalk::journal
