@@ -24,11 +24,15 @@ class tree_impl final : public run_tree {
         services->local_harness = make_local_harness_factory(io, settings.python, settings.file_tool);
         services->transcripts = spawn_transcript_writer(system_, pool_);
         services->watch = std::move(settings.watch);
-        services->deadlines = settings.deadlines;
         sweep_settings sweep;
-        sweep.runs_per_cell = settings.runs;
+        sweep.plan = std::move(settings.plan);
         sweep.make_order = std::move(settings.make_order);
-        sweep.node = {std::move(services), settings.capacity, settings.max_runs, std::nullopt};
+        sweep.node = {std::move(services), settings.capacity, settings.max_runs, std::move(settings.disk),
+                      std::nullopt};
+        sweep.budget = settings.budget;
+        sweep.spent_before = settings.spent_before;
+        sweep.journal = std::move(settings.journal);
+        sweep.deadline = settings.deadline;
         if (settings.models) {
             // Named as the runtimes' own folders are, so that what is left of a killed chalk is found and removed.
             sockets_ = namespaces::default_state_folder() / namespaces::make_owner_name();
@@ -53,6 +57,9 @@ class tree_impl final : public run_tree {
 
     void cancel(const std::string& reason) override { caf::anon_send(sweep_, cancel_sweep{reason}); }
     void kill(const std::string& reason) override { caf::anon_send(sweep_, kill_sweep{reason}); }
+    void control(sweep_control what, std::function<void(result<std::string>)> answer) override {
+        caf::anon_send(sweep_, control_sweep{std::move(what), std::move(answer)});
+    }
 
   private:
     /// Should it fail, the sockets cannot be bound, and the runs say so.

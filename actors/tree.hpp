@@ -7,6 +7,8 @@
 #include "actors/node/ledger.hpp"
 #include "actors/run/run_machine.hpp"
 #include "actors/run/run_order.hpp"
+#include "actors/sweep/spending_book.hpp"
+#include "actors/sweep/sweep_control.hpp"
 #include "protocol/gateway/gateway.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -19,7 +21,7 @@
 namespace chalk::actors {
 
 struct tree_settings {
-    std::size_t runs = 1;
+    std::optional<schedule> plan; ///< what to run
     /// Makes the order of one run when its turn comes. Called on an actor's thread; must not block.
     std::function<order_ptr(run_key, attempt_number)> make_order;
     resources capacity;
@@ -31,7 +33,11 @@ struct tree_settings {
     /// How runs with a model are served; absent: none has one.
     std::optional<gateway::gateway_settings> models;
     std::shared_ptr<watcher> watch;
-    run_deadlines deadlines;
+    std::filesystem::path disk; ///< whose room is watched while runs start; empty: none is
+    spending_limits budget;
+    amount spent_before; ///< of the budget, by an earlier chalk
+    std::optional<sweep_journal> journal;
+    std::optional<milliseconds> deadline; ///< of the whole
     std::size_t scheduler_threads = 2;
     std::size_t pool_threads = 8;
     std::size_t window = 4096;
@@ -50,6 +56,8 @@ class run_tree {
     virtual void cancel(const std::string& reason) = 0;
     /// Any thread. Every run ends at once.
     virtual void kill(const std::string& reason) = 0;
+    /// Any thread. `answer` is called once, on an actor's thread; never when the sweep is over meanwhile.
+    virtual void control(sweep_control what, std::function<void(result<std::string>)> answer) = 0;
 };
 
 /// As in actors/harness/interfaces.hpp, which needs CAF.

@@ -56,6 +56,8 @@ class recording_watcher final : public watcher {
     void run_finished(const run_result& what, const sweep_counts&) override {
         REQUIRE(results.emplace(what.order->config.id.str(), what).second);
     }
+    void attempt_finished(const run_result& what, const sweep_counts&) override { attempts.push_back(what); }
+    void sweep_said(const std::string& text) override { said.push_back(text); }
     void sweep_finished(const sweep_counts& counts, const std::optional<failure>& trouble) override {
         REQUIRE_FALSE(ended);
         ended = counts;
@@ -67,6 +69,8 @@ class recording_watcher final : public watcher {
     std::vector<std::pair<std::string, event_ptr>> events;
     std::vector<std::string> prepared;
     std::map<std::string, run_result> results;
+    std::vector<run_result> attempts; ///< that another one followed
+    std::vector<std::string> said;
     std::optional<sweep_counts> ended;
     std::optional<failure> gave_up;
 };
@@ -157,9 +161,9 @@ struct tree {
         services->transcripts = spawn_transcript_writer(system, pool);
         services->watch = watch;
         sweep_settings s;
-        s.runs_per_cell = runs;
+        s.plan = one_cell(runs);
         s.make_order = [this](run_key key, attempt_number) { return order(key); };
-        s.node = {services, capacity, max_runs, models};
+        s.node = {services, capacity, max_runs, {}, models};
         sweep = spawn_sweep(system, std::move(s));
         settle();
     }

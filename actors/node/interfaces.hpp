@@ -20,7 +20,13 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<cancel_runs>,
     /// All runs end at once.
     caf::reacts_to<kill_runs>,
-    /// From a run: its one deadline.
+    /// All runs end at once, as errors.
+    caf::reacts_to<cut_off_runs>,
+    /// A new cap on the runs at once.
+    caf::reacts_to<set_max_runs>,
+    /// How full the disk is: from the node's timer and from the pool.
+    caf::reacts_to<measure_room>, caf::reacts_to<room_measured>,
+    /// From a run: its deadlines.
     caf::reacts_to<set_deadline>, caf::reacts_to<clear_deadline>,
     /// The node's own timer.
     caf::reacts_to<deadline_timer>,
@@ -31,8 +37,9 @@ using node_actor = caf::typed_actor<
     /// The transcript of a run whose actor crashed.
     caf::reacts_to<transcript_written>>;
 
-/// Who hears of finished runs: the sweep.
-using run_listener = caf::typed_actor<caf::reacts_to<run_finished>>;
+/// Who hears of runs: the sweep.
+using run_listener =
+    caf::typed_actor<caf::reacts_to<run_finished>, caf::reacts_to<run_spent>, caf::reacts_to<node_said>>;
 
 /// What every run of a node uses.
 struct run_services {
@@ -40,7 +47,6 @@ struct run_services {
     local_harness_factory local_harness; ///< for --no-containerized
     transcript_writer transcripts;
     std::shared_ptr<watcher> watch;
-    run_deadlines deadlines;
 };
 using services_ptr = std::shared_ptr<const run_services>;
 
@@ -48,6 +54,7 @@ struct node_settings {
     services_ptr services;
     resources capacity;
     std::optional<std::size_t> max_runs;
+    std::filesystem::path disk;         ///< a folder on the disk whose room is watched; empty: none is
     std::optional<gateway_site> models; ///< absent: no run asks a model through a gateway
 };
 

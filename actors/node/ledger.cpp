@@ -23,7 +23,7 @@ bool every_resource(const resources& wanted, const resources& used, const resour
 ledger::ledger(resources capacity, std::optional<std::size_t> max_runs) : capacity_(capacity), max_runs_(max_runs) {}
 
 bool ledger::fits(const resources& wanted) const noexcept {
-    if (max_runs_ && admitted_.size() >= *max_runs_) {
+    if (closed_ || (max_runs_ && admitted_.size() >= *max_runs_)) {
         return false;
     }
     // Written as a subtraction, since used never exceeds capacity and a sum could wrap.
@@ -76,6 +76,20 @@ std::vector<ticket> ledger::release(ticket who) {
     } else {
         std::erase_if(queue_, [who](const waiting_run& w) { return w.who == who; });
     }
+    return let_in();
+}
+
+std::vector<ticket> ledger::set_max_runs(std::optional<std::size_t> runs) {
+    max_runs_ = runs;
+    return let_in();
+}
+
+std::vector<ticket> ledger::set_closed(bool closed) {
+    closed_ = closed;
+    return let_in();
+}
+
+std::vector<ticket> ledger::let_in() {
     std::vector<ticket> now;
     while (!queue_.empty() && fits(queue_.front().wanted)) {
         admit(queue_.front().who, queue_.front().wanted);

@@ -41,6 +41,11 @@ class ledger {
     /// has. A ticket is asked for once.
     [[nodiscard]] result<admission> request(ticket who, const resources& wanted);
 
+    /// A new cap on how many are admitted at once; those that are admitted stay. Returns those that are admitted now.
+    [[nodiscard]] std::vector<ticket> set_max_runs(std::optional<std::size_t> runs);
+    /// While closed, nobody is let in; requests queue. Returns those that are admitted now.
+    [[nodiscard]] std::vector<ticket> set_closed(bool closed);
+
     /// Gives back what `who` holds, or takes it out of the queue. Returns those that are admitted now, in order.
     /// Unknown tickets change nothing.
     [[nodiscard]] std::vector<ticket> release(ticket who);
@@ -58,9 +63,11 @@ class ledger {
 
     [[nodiscard]] bool fits(const resources& wanted) const noexcept;
     void admit(ticket who, const resources& wanted);
+    [[nodiscard]] std::vector<ticket> let_in();
 
     resources capacity_;
     std::optional<std::size_t> max_runs_;
+    bool closed_ = false;
     resources used_;
     std::unordered_map<ticket, resources> admitted_;
     std::deque<waiting_run> queue_;

@@ -1,6 +1,7 @@
 /// Messages between sweep, node and runs. On one machine they stay inside one process: none is ever serialised.
 #pragma once
 
+#include "actors/node/disk_pressure.hpp"
 #include "actors/run/messages.hpp"
 #include "actors/run/run_order.hpp"
 
@@ -20,15 +21,27 @@ struct kill_runs {
     std::string reason;
 };
 
-/// A run's one deadline; replaces the one before.
+/// Every run of the node ends as an error, for `why`.
+struct cut_off_runs {
+    failure why;
+};
+
+/// How many runs are admitted at once from now on, whatever they need; absent: as the ledger allows.
+struct set_max_runs {
+    std::optional<std::size_t> runs;
+};
+
+/// A run's deadline of its kind; replaces the one before.
 struct set_deadline {
     ticket who{0};
+    deadline_kind kind = deadline_kind::part;
     std::uint64_t generation = 0;
     milliseconds after{0};
 };
 
 struct clear_deadline {
     ticket who{0};
+    deadline_kind kind = deadline_kind::part;
 };
 
 /// The node's own timer.
@@ -44,6 +57,26 @@ struct run_reported {
     ticket who{0};
     result_ptr what;
 };
+
+/// Node to sweep: what the attempt has spent on models so far.
+struct run_spent {
+    run_key run;
+    attempt_number attempt{1};
+    journal::spending spent;
+};
+
+/// Node to sweep: what a user should know of the node, e.g. why it lets nobody in.
+struct node_said {
+    std::string text;
+};
+
+/// From the pool: how full the node's disk is.
+struct room_measured {
+    disk_room room;
+};
+
+/// The node's own timer: measure again.
+struct measure_room {};
 
 /// Node to sweep: the run is over, and what it had reserved is free again.
 struct run_finished {
@@ -61,3 +94,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_timer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_model_socket)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_reported)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_finished)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cut_off_runs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::set_max_runs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_spent)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::node_said)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::room_measured)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::measure_room)

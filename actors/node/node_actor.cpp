@@ -7,9 +7,26 @@
 #include <unordered_map>
 #include <utility>
 
+#include <sys/statvfs.h>
+
 namespace chalk::actors {
 
 namespace {
+
+constexpr std::chrono::seconds measured_every{5};
+
+/// On the pool. nullopt: it could not be looked at; the next measure may.
+std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
+    struct statvfs found {};
+    if (::statvfs(folder.c_str(), &found) != 0) {
+        return std::nullopt;
+    }
+    disk_room room{bytes{found.f_bavail * found.f_frsize}, bytes{found.f_blocks * found.f_frsize}, std::nullopt};
+    if (found.f_files > 0) {
+        room.free_inodes = found.f_favail;
+    }
+    return room;
+}
 
 struct live_run {
     order_ptr order;
@@ -23,6 +40,8 @@ struct node_state {
     node_settings settings;
     run_listener sweep;
     std::optional<ledger> book;
+    disk_pressure pressure;
+    bool tight = false; ///< as it was last said
     deadline_queue deadlines;
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
@@ -46,15 +65,22 @@ class node_impl final : public node_base {
     }
 
     behavior_type make_behavior() override {
+        if (!state.settings.disk.empty()) {
+            measure();
+        }
         return {
             [this](const start_run& m) { admit(m.order); },
             [this](const cancel_runs& m) { end_all(m.reason, false); },
             [this](const kill_runs& m) { end_all(m.reason, true); },
+            [this](const cut_off_runs& m) { cut_off(m.why); },
+            [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
+            [this](const measure_room&) { measure(); },
+            [this](const room_measured& m) { on_measured(m.room); },
             [this](const set_deadline& m) {
-                state.deadlines.set(static_cast<std::uint64_t>(m.who), m.generation, clock().now() + m.after);
+                state.deadlines.set(queue_key(m.who, m.kind), m.generation, clock().now() + m.after);
                 arm();
             },
-            [this](const clear_deadline& m) { state.deadlines.clear(static_cast<std::uint64_t>(m.who)); },
+            [this](const clear_deadline& m) { state.deadlines.clear(queue_key(m.who, m.kind)); },
             [this](const deadline_timer&) { on_timer(); },
             [this](const open_model_socket& m) { on_socket_wanted(m.who); },
             [this](const run_reported& m) {
@@ -67,7 +93,64 @@ class node_impl final : public node_base {
     }
 
   private:
+    /// Two deadlines a run share the queue.
+    static std::uint64_t queue_key(ticket who, deadline_kind kind) {
+        return static_cast<std::uint64_t>(who) * 2 + (kind == deadline_kind::whole ? 1 : 0);
+    }
+    static std::pair<ticket, deadline_kind> of_queue_key(std::uint64_t key) {
+        return {ticket{key / 2}, key % 2 == 1 ? deadline_kind::whole : deadline_kind::part};
+    }
+
+    void measure() {
+        state.settings.services->site.pool->submit([folder = state.settings.disk, self = node_actor(this)] {
+            if (const auto room = look_at_disk(folder)) {
+                caf::anon_send(self, room_measured{*room});
+            }
+        });
+        delayed_send(this, measured_every, measure_room{});
+    }
+
+    void on_measured(const disk_room& room) {
+        const auto trouble = state.pressure.look(room);
+        if (trouble.has_value() != state.tight) {
+            state.tight = trouble.has_value();
+            send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
+                                                : std::string("there is room on the disk again: runs start")});
+        }
+        begin_all(state.book->set_closed(state.tight));
+    }
+
+    void begin_all(const std::vector<ticket>& admitted) {
+        for (const ticket next : admitted) {
+            const auto order = state.waiting.extract(next);
+            begin(next, order.mapped());
+        }
+    }
+
+    void cut_off(const failure& why) {
+        leave_queue(outcome::error(why.kind, why.message));
+        for (const auto& [who, run] : state.live) {
+            send(run.handle, cut_off_run{why});
+        }
+    }
+
+    /// Those that wait end like this.
+    void leave_queue(const outcome& how) {
+        const auto waiting = std::exchange(state.waiting, {});
+        for (const auto& [who, order] : waiting) {
+            // Nobody is let in: all that wait leave.
+            static_cast<void>(state.book->release(who));
+        }
+        for (const auto& [who, order] : waiting) {
+            finish(never_began(order, how));
+        }
+    }
+
     void admit(const order_ptr& order) {
+        if (order->refused) {
+            finish(never_began(order, outcome::error(order->refused->kind, order->refused->message)));
+            return;
+        }
         const ticket who{++state.last_ticket};
         const auto answer = state.book->request(who, order->reservation);
         if (!answer) {
@@ -85,6 +168,10 @@ class node_impl final : public node_base {
         if (order->models && state.settings.models) {
             models = make_model_socket(*state.settings.models, *order, who);
             record->keep_account(models->payer);
+            models->payer->on_spending([sweep = state.sweep, run = order->key, attempt = order->attempt](
+                                           const gateway::spending& spent) {
+                caf::anon_send(sweep, run_spent{run, attempt, {spent.tokens, spent.usd}});
+            });
         }
         auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this),
                                        models ? models->path : std::filesystem::path{}});
@@ -139,22 +226,16 @@ class node_impl final : public node_base {
         const auto now = clock().now();
         state.deadlines.timer_fired(now);
         for (const auto& passed : state.deadlines.take_passed(now)) {
-            if (const auto run = state.live.find(ticket{passed.who}); run != state.live.end()) {
-                send(run->second.handle, deadline_passed{passed.generation});
+            const auto [who, kind] = of_queue_key(passed.who);
+            if (const auto run = state.live.find(who); run != state.live.end()) {
+                send(run->second.handle, deadline_passed{kind, passed.generation});
             }
         }
         arm();
     }
 
     void end_all(const std::string& reason, bool at_once) {
-        const auto waiting = std::exchange(state.waiting, {});
-        for (const auto& [who, order] : waiting) {
-            // Nobody is let in: all that wait leave.
-            static_cast<void>(state.book->release(who));
-        }
-        for (const auto& [who, order] : waiting) {
-            finish(never_began(order, outcome::cancelled(reason)));
-        }
+        leave_queue(outcome::cancelled(reason));
         for (const auto& [who, run] : state.live) {
             if (at_once) {
                 send(run.handle, kill_run{reason});
@@ -177,14 +258,12 @@ class node_impl final : public node_base {
         state.by_address.erase(address);
         live_run run = std::move(state.live.at(who));
         state.live.erase(who);
-        state.deadlines.clear(static_cast<std::uint64_t>(who));
+        state.deadlines.clear(queue_key(who, deadline_kind::part));
+        state.deadlines.clear(queue_key(who, deadline_kind::whole));
         if (run.models && state.gateway) {
             send(state.gateway, close_socket{run.models->path});
         }
-        for (const ticket next : state.book->release(who)) {
-            const auto order = state.waiting.extract(next);
-            begin(next, order.mapped());
-        }
+        begin_all(state.book->release(who));
         if (run.reported) {
             finish(std::move(run.reported));
         } else {
@@ -213,7 +292,7 @@ class node_impl final : public node_base {
         } else {
             run.record->add_own(run_failed{error_class::harness, message, {}}, std::chrono::system_clock::now());
         }
-        what->score = run.record->score();
+        add_figures(*what, *run.record);
         send(state.settings.services->transcripts,
              write_transcript{who, transcript_job(*run.order, run.record), transcript_client(node_actor(this))});
         state.crashed.emplace(who, std::move(what));

@@ -18,6 +18,8 @@ using run_actor = caf::typed_actor<
     caf::reacts_to<cancel_run>,
     /// End at once, as cancelled.
     caf::reacts_to<kill_run>,
+    /// End at once, as an error.
+    caf::reacts_to<cut_off_run>,
     /// From the pool: the sandbox may start, or why not.
     caf::reacts_to<site_prepared>,
     /// From the gateway: the run's models can be asked, or why not.

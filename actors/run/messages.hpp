@@ -56,7 +56,13 @@ struct transcript_written {
 
 /// The deadline that the run set with this generation.
 struct deadline_passed {
+    deadline_kind kind = deadline_kind::part;
     std::uint64_t generation = 0;
+};
+
+/// End as an error, for `why`: the sweep does not wait any longer.
+struct cut_off_run {
+    failure why;
 };
 
 } // namespace chalk::actors
@@ -70,3 +76,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_removed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::host_channel_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::transcript_written)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_passed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cut_off_run)

@@ -1,10 +1,12 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/run/run_machine.hpp"
+#include "actors/run/stage_clock.hpp"
 #include "actors/sinks/websocket_sink.hpp"
 #include "protocol/core/overloaded.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -18,6 +20,8 @@ struct run_state {
     std::unique_ptr<harness_site> site;
     std::unique_ptr<websocket_sink> websocket;
     std::uint64_t deadline_generation = 0;
+    std::array<std::uint64_t, 2> deadline_set{}; ///< by deadline_kind: the generation that is in force
+    stage_clock stages;
     bool has_transcript = false;
 };
 
@@ -42,7 +46,7 @@ class run_impl final : public run_base {
     behavior_type make_behavior() override {
         const auto& order = *state.setup.order;
         monitor(state.setup.node);
-        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only}, state.setup.services->deadlines);
+        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only}, order.deadlines);
         const run_actor me(this);
         state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me,
                                                          state.setup.model_socket)
@@ -71,15 +75,31 @@ class run_impl final : public run_base {
             [this](const host_channel_ended& m) { obey(state.machine->channel_ended(m.why)); },
             [this](const transcript_written& m) { on_written(m); },
             [this](const deadline_passed& m) {
-                if (m.generation == state.deadline_generation) {
-                    obey(state.machine->deadline_passed());
+                if (m.generation == in_force(m.kind)) {
+                    obey(state.machine->deadline_passed(m.kind));
                 }
             },
+            [this](const cut_off_run& m) { obey(state.machine->cut_off(m.why)); },
         };
     }
 
   private:
     static wall_time now() { return std::chrono::system_clock::now(); }
+
+    std::uint64_t& in_force(deadline_kind kind) { return state.deadline_set.at(static_cast<std::size_t>(kind)); }
+
+    /// What an event begins.
+    std::optional<run_phase> phase_of(const event_body& body) {
+        if (std::holds_alternative<step_started>(body)) {
+            state.stages.enter(run_stage::agent, clock().now());
+            return run_phase::agent;
+        }
+        if (std::holds_alternative<agent_completed>(body)) {
+            state.stages.enter(run_stage::score, clock().now());
+            return run_phase::score;
+        }
+        return std::nullopt;
+    }
 
     void tell(const event_ptr& e) {
         if (state.websocket) {
@@ -114,7 +134,7 @@ class run_impl final : public run_base {
             return;
         }
         tell(*kept);
-        obey(state.machine->event_added(state.setup.record->final_outcome()));
+        obey(state.machine->event_added(state.setup.record->final_outcome(), phase_of((*kept)->body)));
     }
 
     /// The socket before the sandbox: its folder is one of the sandbox's mounts.
@@ -157,8 +177,14 @@ class run_impl final : public run_base {
         for (const auto& command : commands) {
             std::visit(
                 overloaded{
-                    [this](const run_do::prepare&) { state.site->prepare(); },
-                    [this](const run_do::start&) { state.site->start(); },
+                    [this](const run_do::prepare&) {
+                        state.stages.enter(run_stage::prepare, clock().now());
+                        state.site->prepare();
+                    },
+                    [this](const run_do::start&) {
+                        state.stages.enter(run_stage::setup, clock().now());
+                        state.site->start();
+                    },
                     [this](const run_do::announce_prepared&) {
                         state.setup.services->watch->run_prepared(*state.setup.order);
                     },
@@ -169,13 +195,17 @@ class run_impl final : public run_base {
                         say_spending(a.body);
                         tell(state.setup.record->add_own(a.body, now()));
                     },
-                    [this](const run_do::record&) { write(); },
-                    [this](const run_do::set_deadline& d) {
-                        send(state.setup.node, set_deadline{state.setup.who, ++state.deadline_generation, d.after});
+                    [this](const run_do::record&) {
+                        state.stages.enter(run_stage::teardown, clock().now());
+                        write();
                     },
-                    [this](const run_do::clear_deadline&) {
-                        ++state.deadline_generation;
-                        send(state.setup.node, clear_deadline{state.setup.who});
+                    [this](const run_do::set_deadline& d) {
+                        in_force(d.kind) = ++state.deadline_generation;
+                        send(state.setup.node, set_deadline{state.setup.who, d.kind, in_force(d.kind), d.after});
+                    },
+                    [this](const run_do::clear_deadline& d) {
+                        in_force(d.kind) = ++state.deadline_generation;
+                        send(state.setup.node, clear_deadline{state.setup.who, d.kind});
                     },
                     [this](const run_do::report& r) { report(r); },
                 },
@@ -195,12 +225,13 @@ class run_impl final : public run_base {
         auto what = std::make_shared<run_result>();
         what->order = state.setup.order;
         what->how = r.result;
-        what->score = record.score();
         if (record.first_time()) {
             what->duration = std::chrono::duration_cast<milliseconds>(record.last_time() - *record.first_time());
         }
+        what->took = state.stages.finish(clock().now());
         what->has_transcript = state.has_transcript;
         what->remark = r.remark;
+        add_figures(*what, record);
         send(state.setup.node, run_reported{state.setup.who, std::move(what)});
         quit();
     }

@@ -6,6 +6,14 @@
 
 namespace chalk::actors {
 
+namespace {
+
+double in_seconds(milliseconds t) {
+    return static_cast<double>(t.count()) / 1000;
+}
+
+} // namespace
+
 run_machine::run_machine(run_mode mode, run_deadlines deadlines) : mode_(mode), deadlines_(deadlines) {}
 
 void run_machine::remark(const std::string& text) {
@@ -19,7 +27,8 @@ run_commands run_machine::begin() {
         return {};
     }
     stage_ = stage::preparing;
-    return {run_do::set_deadline{deadlines_.prepare}, run_do::prepare{}};
+    return {run_do::set_deadline{deadlines_.whole_run, deadline_kind::whole}, run_do::set_deadline{deadlines_.prepare},
+            run_do::prepare{}};
 }
 
 run_commands run_machine::refuse(const failure& why) {
@@ -65,7 +74,7 @@ run_commands run_machine::started(const result<void>& how) {
     if (cancel_reason_) {
         kill_now(out);
     } else {
-        out.emplace_back(run_do::set_deadline{deadlines_.first_event});
+        out.emplace_back(run_do::set_deadline{deadlines_.setup.value_or(deadlines_.first_event)});
     }
     return out;
 }
@@ -76,14 +85,26 @@ run_commands run_machine::harness_prepared() {
     }
     was_prepared_ = true;
     heard_ = true;
-    return {run_do::set_deadline{deadlines_.whole_run}, run_do::announce_prepared{}};
+    return {run_do::clear_deadline{}, run_do::announce_prepared{}};
 }
 
 bool run_machine::takes_events() const noexcept {
     return stage_ == stage::running && !outcome_;
 }
 
-run_commands run_machine::event_added(const std::optional<outcome>& final) {
+std::optional<milliseconds> run_machine::phase_deadline() const {
+    switch (phase_) {
+    case run_phase::setup:
+        return deadlines_.setup;
+    case run_phase::agent:
+        return deadlines_.agent;
+    case run_phase::score:
+        return deadlines_.score;
+    }
+    return std::nullopt;
+}
+
+run_commands run_machine::event_added(const std::optional<outcome>& final, std::optional<run_phase> phase) {
     run_commands out;
     if (!takes_events()) {
         return out;
@@ -92,11 +113,17 @@ run_commands run_machine::event_added(const std::optional<outcome>& final) {
         decide(out, *final, true);
         return out;
     }
-    if (!heard_) {
-        heard_ = true;
-        if (!cancel_reason_ && !killing_) {
-            out.emplace_back(run_do::set_deadline{deadlines_.whole_run});
-        }
+    const bool first = !std::exchange(heard_, true);
+    if (phase) {
+        phase_ = *phase;
+    }
+    if ((!first && !phase) || cancel_reason_ || killing_) {
+        return out;
+    }
+    if (!phase_deadline()) {
+        out.emplace_back(run_do::clear_deadline{});
+    } else if (phase) { // what is said during the setup does not prolong it
+        out.emplace_back(run_do::set_deadline{*phase_deadline()});
     }
     return out;
 }
@@ -260,6 +287,16 @@ run_commands run_machine::kill(const std::string& reason) {
     return out;
 }
 
+run_commands run_machine::cut_off(const failure& why) {
+    run_commands out;
+    if (stage_ == stage::waiting || stage_ == stage::preparing || stage_ == stage::starting) {
+        decide(out, outcome::error(why.kind, why.message), false);
+    } else if (takes_events() && !host_verdict_ && !cancel_reason_) {
+        fail(out, why);
+    }
+    return out;
+}
+
 run_commands run_machine::removed(const result<std::optional<std::filesystem::path>>& how) {
     run_commands out;
     if (removed_ || !removing_) {
@@ -292,8 +329,52 @@ run_commands run_machine::recorded(const result<void>& how) {
     return out;
 }
 
-run_commands run_machine::deadline_passed() {
+run_commands run_machine::deadline_passed(deadline_kind kind) {
     run_commands out;
+    if (kind == deadline_kind::part) {
+        part_passed(out);
+    } else if (stage_ == stage::waiting || stage_ == stage::preparing || stage_ == stage::starting ||
+               stage_ == stage::running) {
+        return cut_off(timeout_failure(fmt::format("the run took longer than {} s", in_seconds(deadlines_.whole_run))));
+    }
+    return out;
+}
+
+failure run_machine::part_took_too_long() const {
+    switch (phase_) {
+    case run_phase::setup:
+        return deadlines_.setup ? timeout_failure(fmt::format("the harness did not reach the first step within {} s",
+                                                              in_seconds(*deadlines_.setup)))
+                                : timeout_failure(fmt::format("the harness said nothing within {} s of its start",
+                                                              in_seconds(deadlines_.first_event)));
+    case run_phase::agent:
+        return timeout_failure(
+            fmt::format("the agent's work on a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
+    case run_phase::score:
+        return timeout_failure(fmt::format("scoring a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
+    }
+    return timeout_failure("the run took too long");
+}
+
+void run_machine::running_too_long(run_commands& out) {
+    if (end_) { // dead, and its channel does not end: somebody else holds the socket
+        channel_open_ = false;
+        gone(out);
+    } else if (killing_) {
+        remark("the sandbox did not end after its kill");
+        end_ = harness_end{"did not end after its kill", false, {}};
+        channel_open_ = false;
+        gone(out);
+    } else if (cancel_reason_) {
+        kill_now(out);
+    } else if (mode_.has_channel && !channel_open_) {
+        fail(out, harness_failure("the harness closed its channel without a final event and did not end"));
+    } else {
+        fail(out, part_took_too_long());
+    }
+}
+
+void run_machine::part_passed(run_commands& out) {
     switch (stage_) {
     case stage::waiting:
     case stage::ended:
@@ -304,34 +385,16 @@ run_commands run_machine::deadline_passed() {
             decide(out, outcome::cancelled(*cancel_reason_), false);
         } else {
             const bool preparing = stage_ == stage::preparing;
-            const auto waited = preparing ? deadlines_.prepare : deadlines_.start;
             decide(out,
                    outcome::error(error_class::timeout,
                                   fmt::format("{} took longer than {} s",
                                               preparing ? "preparing the environment" : "starting the sandbox",
-                                              waited.count() / 1000)),
+                                              in_seconds(preparing ? deadlines_.prepare : deadlines_.start))),
                    false);
         }
         break;
     case stage::running:
-        if (end_) { // dead, and its channel does not end: somebody else holds the socket
-            channel_open_ = false;
-            gone(out);
-        } else if (killing_) {
-            remark("the sandbox did not end after its kill");
-            end_ = harness_end{"did not end after its kill", false, {}};
-            channel_open_ = false;
-            gone(out);
-        } else if (cancel_reason_) {
-            kill_now(out);
-        } else if (mode_.has_channel && !channel_open_) {
-            fail(out, harness_failure("the harness closed its channel without a final event and did not end"));
-        } else {
-            fail(out, heard_ ? timeout_failure(
-                                   fmt::format("the run took longer than {} s", deadlines_.whole_run.count() / 1000))
-                             : timeout_failure(fmt::format("the harness said nothing within {} s of its start",
-                                                           deadlines_.first_event.count() / 1000)));
-        }
+        running_too_long(out);
         break;
     case stage::ending:
         if (removing_ && !removed_) {
@@ -344,7 +407,7 @@ run_commands run_machine::deadline_passed() {
         } else if (removed_ && !recorded_) {
             recorded_ = true;
             outcome_ = outcome::error(error_class::timeout, fmt::format("writing the transcript took longer than {} s",
-                                                                        deadlines_.record.count() / 1000));
+                                                                        in_seconds(deadlines_.record)));
             settle(out);
         } else if (!end_ && !killing_) {
             kill_now(out);
@@ -358,7 +421,6 @@ run_commands run_machine::deadline_passed() {
         }
         break;
     }
-    return out;
 }
 
 void run_machine::settle(run_commands& out) {
@@ -366,7 +428,8 @@ void run_machine::settle(run_commands& out) {
         return;
     }
     stage_ = stage::ended;
-    out.emplace_back(run_do::clear_deadline{});
+    out.emplace_back(run_do::clear_deadline{deadline_kind::part});
+    out.emplace_back(run_do::clear_deadline{deadline_kind::whole});
     out.emplace_back(run_do::report{*outcome_, remark_});
 }
 

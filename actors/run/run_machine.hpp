@@ -22,12 +22,15 @@
 
 namespace chalk::actors {
 
-/// How long the host waits for each part of a run. Every wait has one.
+/// How long the host waits for each part of a run. Every wait has one; the run's own holds over all of them.
 struct run_deadlines {
     milliseconds prepare{30 * 60'000};     ///< shared preparation of an environment: copies data, unpacks a root fs
     milliseconds start{60'000};            ///< one sandbox
     milliseconds first_event{10 * 60'000}; ///< from its start until the harness says anything
-    milliseconds whole_run{24 * 3'600'000};
+    std::optional<milliseconds> setup;     ///< from its start until the first step; in place of first_event
+    std::optional<milliseconds> agent;     ///< the agent's work on one step
+    std::optional<milliseconds> score;     ///< from there to the next step, or to the end: hooks and judge
+    milliseconds whole_run{24 * 3'600'000}; ///< from admission to the final event
     milliseconds exit_after_final{30'000}; ///< from the final event to the harness's end
     milliseconds drain{2'000};             ///< from the sandbox's end to the end of its channel, or the other way round
     milliseconds cancel_grace{3'000};      ///< from Cancel to the harness's end
@@ -40,6 +43,12 @@ struct run_mode {
     bool has_channel = true;   ///< false: the harness is an actor of this process
     bool prepare_only = false; ///< no transcript
 };
+
+/// Which part of its work a harness is at.
+enum class run_phase { setup, agent, score };
+
+/// A run has two deadlines: of what it is at, and of the whole.
+enum class deadline_kind { part, whole };
 
 /// How a harness ended, in a sandbox or as an actor.
 struct harness_end {
@@ -64,8 +73,11 @@ struct append { ///< the host's own last word on the run: becomes the transcript
 struct record {}; ///< write the transcript
 struct set_deadline {
     milliseconds after{0};
+    deadline_kind kind = deadline_kind::part;
 };
-struct clear_deadline {};
+struct clear_deadline {
+    deadline_kind kind = deadline_kind::part;
+};
 struct report {
     outcome result;
     std::string remark; ///< what was left behind or kept; empty as a rule
@@ -92,8 +104,9 @@ class run_machine {
     [[nodiscard]] run_commands harness_prepared();
     /// True while an event is part of the run: nothing follows the final one.
     [[nodiscard]] bool takes_events() const noexcept;
-    /// An event was added to the record. `final` is outcome_of(it).
-    [[nodiscard]] run_commands event_added(const std::optional<outcome>& final);
+    /// An event was added to the record. `final` is outcome_of(it), `phase` what it begins, if anything.
+    [[nodiscard]] run_commands event_added(const std::optional<outcome>& final,
+                                           std::optional<run_phase> phase = std::nullopt);
     /// The channel ended; `why` when it broke.
     [[nodiscard]] run_commands channel_ended(const std::optional<failure>& why);
     /// The harness broke the protocol in what it said: it is killed, and `why` is the outcome.
@@ -102,9 +115,11 @@ class run_machine {
     [[nodiscard]] run_commands cancel(const std::string& reason);
     /// As cancel, without asking the harness.
     [[nodiscard]] run_commands kill(const std::string& reason);
+    /// The sweep does not wait for this run any longer: it ends as an error, for `why`.
+    [[nodiscard]] run_commands cut_off(const failure& why);
     [[nodiscard]] run_commands removed(const result<std::optional<std::filesystem::path>>& how);
     [[nodiscard]] run_commands recorded(const result<void>& how);
-    [[nodiscard]] run_commands deadline_passed();
+    [[nodiscard]] run_commands deadline_passed(deadline_kind kind = deadline_kind::part);
 
     [[nodiscard]] stage where() const noexcept { return stage_; }
 
@@ -116,10 +131,15 @@ class run_machine {
     void gone(run_commands& out);
     void settle(run_commands& out);
     void remark(const std::string& text);
+    void part_passed(run_commands& out);
+    void running_too_long(run_commands& out);
+    [[nodiscard]] failure part_took_too_long() const;
+    [[nodiscard]] std::optional<milliseconds> phase_deadline() const;
 
     run_mode mode_;
     run_deadlines deadlines_;
     stage stage_ = stage::waiting;
+    run_phase phase_ = run_phase::setup;
     bool heard_ = false; ///< the harness said something
     bool was_prepared_ = false;
     bool killing_ = false;

@@ -108,6 +108,65 @@ TEST_CASE("a run that cannot begin ends as the failure says, with a transcript")
     CHECK(d.only_outcome() == outcome::error(error_class::config, "port 9000 is taken"));
 }
 
+TEST_CASE("each part of a harness's work has its own deadline, and what it says does not prolong it") {
+    run_deadlines deadlines;
+    deadlines.setup = milliseconds(100);
+    deadlines.agent = milliseconds(200);
+    deadlines.score = milliseconds(300);
+    const auto asked = [](const run_commands& commands) -> std::optional<milliseconds> {
+        for (const auto& c : commands) {
+            if (const auto* d = std::get_if<run_do::set_deadline>(&c)) {
+                return d->after;
+            }
+        }
+        return std::nullopt;
+    };
+    run_machine m({}, deadlines);
+    static_cast<void>(m.begin());
+    static_cast<void>(m.prepared(fine));
+    CHECK(asked(m.started(fine)) == milliseconds(100));
+    CHECK(m.event_added(std::nullopt).empty());
+    CHECK(asked(m.event_added(std::nullopt, run_phase::agent)) == milliseconds(200));
+    CHECK(m.event_added(std::nullopt).empty());
+    CHECK(asked(m.event_added(std::nullopt, run_phase::score)) == milliseconds(300));
+    static_cast<void>(m.deadline_passed());
+    static_cast<void>(m.channel_ended(std::nullopt));
+    const auto end = m.harness_ended(killed);
+    const auto* last = std::get_if<run_do::append>(&end.front());
+    REQUIRE(last != nullptr);
+    CHECK(std::get<run_failed>(last->body).kind == error_class::timeout);
+    CHECK(std::get<run_failed>(last->body).message.find("scoring a step") != std::string::npos);
+}
+
+TEST_CASE("a part without a deadline of its own is held by the run's") {
+    driver d;
+    d.to_running();
+    CHECK(d.asked<run_do::clear_deadline>());
+    CHECK_FALSE(d.asked<run_do::set_deadline>());
+}
+
+TEST_CASE("a run that is cut off ends as its failure says, wherever it is") {
+    const auto sealed = timeout_failure("the sweep is sealed");
+    SECTION("before it runs") {
+        driver d;
+        d << d.machine.begin() << d.machine.cut_off(sealed) << d.machine.recorded(fine);
+        CHECK(d.only_outcome().kind == error_class::timeout);
+    }
+    SECTION("while it runs") {
+        driver d;
+        d.to_running() << d.machine.cut_off(sealed);
+        CHECK(d.kills == 1);
+        d << d.machine.harness_ended(killed) << d.machine.channel_ended(std::nullopt);
+        d.clean_up();
+        CHECK(d.only_outcome() == outcome::error(error_class::timeout, "the sweep is sealed"));
+    }
+    SECTION("after its outcome") {
+        driver d;
+        d.to_running() << d.machine.event_added(outcome::passed()) << d.machine.cut_off(sealed);
+        CHECK(d.last.empty());
+    }
+}
+
 TEST_CASE("a failed preparation ends the run with the failure's own class, and nothing is removed") {
     driver d;
     d << d.machine.begin() << d.machine.prepared(failure{error_class::image, "no such file"});
@@ -208,7 +267,7 @@ TEST_CASE("each wait has a deadline, and passing it is an error of class timeout
     }
     SECTION("whole run") {
         driver d;
-        d.to_running() << d.machine.deadline_passed() << d.machine.harness_ended(killed)
+        d.to_running() << d.machine.deadline_passed(deadline_kind::whole) << d.machine.harness_ended(killed)
                        << d.machine.channel_ended(std::nullopt);
         d.clean_up();
         CHECK(d.only_outcome().kind == error_class::timeout);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "actors/node/ledger.hpp"
-#include "actors/sweep/sweep_plan.hpp"
+#include "actors/run/run_machine.hpp"
+#include "actors/sweep/schedule.hpp"
 #include "config/run_config.hpp"
 #include "protocol/core/ids.hpp"
 #include "protocol/gateway/account.hpp"
+#include "protocol/journal/records.hpp"
 #include "protocol/transcript/transcript.hpp"
 #include "runtimes/runtime.hpp"
 
@@ -13,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace chalk::actors {
 
@@ -20,6 +23,7 @@ namespace chalk::actors {
 struct run_order {
     run_key key;
     attempt_number attempt{1};
+    std::string cell_label; ///< for people; empty where there is but one cell
     config::run_config config;
     transcript_header header;
     std::filesystem::path artifacts_folder; ///< of the host; appears as /out in the sandbox
@@ -28,6 +32,8 @@ struct run_order {
     std::optional<gateway::account_settings> models;
     bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
+    std::optional<failure> refused; ///< why it cannot even begin: its outcome
+    run_deadlines deadlines;
     sandbox_request request; ///< of a sandboxed run
     std::string host_note;   ///< what the log of each run says of its sandbox, e.g. that it shares the host's kernel
 };
@@ -38,6 +44,9 @@ struct run_result {
     outcome how;
     std::optional<double> score;
     std::optional<milliseconds> duration; ///< from its first to its last event; absent when it never began
+    std::vector<std::optional<double>> step_scores; ///< by step; nullopt: it was not judged
+    journal::spending spent;
+    journal::stage_durations took;
     bool has_transcript = false;
     std::string remark; ///< what was kept or left behind; empty as a rule
 };
@@ -58,6 +67,10 @@ class watcher {
     /// --prepare-only: the sandbox is ready.
     virtual void run_prepared(const run_order& order) = 0;
     virtual void run_finished(const run_result& what, const sweep_counts& counts) = 0;
+    /// An attempt that is not its run's outcome: another one follows.
+    virtual void attempt_finished(const run_result& what, const sweep_counts& counts) = 0;
+    /// What a user should know of the sweep as a whole, e.g. that a breaker opened or why nothing starts.
+    virtual void sweep_said(const std::string& text) = 0;
     /// Last call. No run is out any more. `trouble` when the sweep itself had to give up.
     virtual void sweep_finished(const sweep_counts& counts, const std::optional<failure>& trouble) = 0;
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "protocol/gateway/account.hpp"
+#include "protocol/journal/records.hpp"
 #include "protocol/transcript/transcript.hpp"
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <optional>
 
 namespace chalk::actors {
+
+struct run_result;
 
 class run_record {
   public:
@@ -34,11 +37,16 @@ class run_record {
     [[nodiscard]] const std::optional<outcome>& final_outcome() const noexcept { return final_; }
     [[nodiscard]] json document() const;
     [[nodiscard]] std::optional<double> score() const { return builder_.score(); }
+    /// By step; those that were skipped, and those of a run without a score, too.
+    [[nodiscard]] std::vector<std::optional<double>> step_scores() const { return step_scores_; }
+    /// By the gateway's account, or what the events say where there is none.
+    [[nodiscard]] journal::spending spent() const;
     [[nodiscard]] std::optional<wall_time> first_time() const noexcept { return first_; }
     [[nodiscard]] wall_time last_time() const noexcept { return last_; }
 
   private:
     void keep(const event_ptr& e);
+    void note_figures(const event_body& body);
 
     transcript_builder builder_;
     std::shared_ptr<const gateway::account> account_;
@@ -47,6 +55,11 @@ class run_record {
     std::optional<wall_time> first_;
     wall_time last_;
     std::optional<outcome> final_;
+    token_usage usage_; ///< of all messages
+    std::vector<std::optional<double>> step_scores_;
 };
+
+/// What the record says of the attempt's score and spending.
+void add_figures(run_result& what, const run_record& record);
 
 } // namespace chalk::actors

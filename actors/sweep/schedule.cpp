@@ -205,7 +205,7 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
             ++counts_.retries;
             said = verdict::retried;
         }
-    } else if (how.status == outcome_status::cancelled && stopped_) {
+    } else if (how.status == outcome_status::cancelled && stopped_ && !rules_.cancelled_counts) {
         said = verdict::returned;
     }
     if (said == verdict::counts) {
@@ -281,8 +281,12 @@ bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optio
 }
 
 void schedule::stop(std::string why) {
-    if (!stopped_) {
-        stopped_ = std::move(why);
+    if (stopped_) {
+        return;
+    }
+    stopped_ = std::move(why);
+    if (rules_.cancelled_counts) {
+        counts_.cancelled += counts_.not_started();
     }
 }
 
@@ -297,6 +301,18 @@ bool schedule::complete() const noexcept {
 
 std::vector<std::string> schedule::take_notices() {
     return std::exchange(notices_, {});
+}
+
+std::size_t with_slack(std::size_t at_once) {
+    return at_once + std::max<std::size_t>(16, at_once / 4);
+}
+
+schedule one_cell(std::uint64_t runs) {
+    schedule_rules rules;
+    rules.repeats = runs;
+    rules.cancelled_counts = true;
+    const auto first = [](std::uint64_t from) { return from == 0 ? std::optional(from) : std::nullopt; };
+    return {1, first, std::move(rules)};
 }
 
 } // namespace chalk::actors

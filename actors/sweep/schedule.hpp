@@ -41,6 +41,9 @@ struct schedule_rules {
     config::breaker_rules breaker;
     /// Once this share of all runs has ended and nothing waits to be started, those still out are to be cut off.
     std::optional<double> seal_at;
+    /// A run that is cancelled, or not started when the sweep is stopped, has that as its outcome (`chalk run`). Else it
+    /// has none, and a resume runs it.
+    bool cancelled_counts = false;
     std::size_t open_cells = 1024; ///< cells that share the slots; the next one opens when one has started all its runs
 };
 
@@ -184,5 +187,12 @@ class schedule {
     std::vector<std::string> notices_;
     sweep_counts counts_;
 };
+
+/// Runs that are out when so many are to be alive at once: some wait at the node, so that none of its slots is empty
+/// while the next start is being journalled.
+[[nodiscard]] std::size_t with_slack(std::size_t at_once);
+
+/// `chalk run -n N`: one cell, no retries, and a run that is cancelled has ended.
+[[nodiscard]] schedule one_cell(std::uint64_t runs);
 
 } // namespace chalk::actors

@@ -143,6 +143,19 @@ TEST_CASE("after a stop nothing starts, what is cancelled by it keeps no outcome
     CHECK(s.counts().not_started() == 4);
 }
 
+TEST_CASE("where cancelled counts, every run has an outcome after a stop") {
+    auto rules = repeats(5);
+    rules.cancelled_counts = true;
+    auto s = plan(1, rules);
+    REQUIRE(s.next(start));
+    s.stop("enough");
+    CHECK(s.counts().cancelled == 4);
+    CHECK(s.finished({0, 0}, outcome::cancelled("enough"), std::nullopt, start) == schedule::verdict::counts);
+    CHECK(s.counts().cancelled == 5);
+    CHECK(s.counts().ended() == 5);
+    CHECK(s.complete());
+}
+
 TEST_CASE("max_errors stops the sweep, retried attempts not counted") {
     auto rules = retrying(10, 2);
     rules.stop.max_errors = 2;

@@ -1,19 +1,44 @@
+#include "actors/sweep/commit_queue.hpp"
 #include "actors/sweep/interfaces.hpp"
+#include "actors/sweep/sweep_records.hpp"
+#include "protocol/core/overloaded.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <deque>
 #include <map>
+#include <unordered_set>
 #include <utility>
 
 namespace chalk::actors {
 
 namespace {
 
+constexpr std::chrono::seconds journal_retried_after{5};
+
 struct sweep_state {
     std::optional<sweep_settings> settings;
-    std::optional<sweep_plan> plan;
+    std::optional<schedule> plan;
+    std::optional<spending_book> budget;
+    std::optional<commit_queue> commits;
     node_actor node;
-    std::map<run_key, order_ptr> out;
+    journal_actor journal;
+    restart_policy journal_restarts{3, std::chrono::minutes(1)};
+    std::map<run_key, order_ptr> out; ///< those whose start is being journalled among them
+    /// Handed out by the schedule, held back until what others were promised is free again.
+    std::optional<schedule::assignment> unaffordable;
+    std::unordered_set<std::uint64_t> described; ///< cells of this session
+    std::deque<std::function<void(result<std::string>)>> lookups;
+    std::size_t window = 0;
+    std::optional<schedule::clock::time_point> timer_due; ///< of the timer that comes first
+    bool paused = false;
+    bool drained = false;
+    bool journal_blocked = false;
+    bool sealing = false;
+    bool stop_said = false;
+    bool cancelled = false;
+    bool ending = false;
 };
 
 using sweep_base = sweep_actor::stateful_base<sweep_state>;
@@ -21,90 +46,454 @@ using sweep_base = sweep_actor::stateful_base<sweep_state>;
 class sweep_impl final : public sweep_base {
   public:
     sweep_impl(caf::actor_config& config, sweep_settings settings) : sweep_base(config) {
-        state.plan.emplace(settings.cells, settings.runs_per_cell);
+        state.plan.emplace(std::move(*settings.plan));
+        state.budget.emplace(settings.budget, settings.spent_before);
+        state.commits.emplace(settings.journal.has_value());
+        state.window = settings.window;
         state.settings.emplace(std::move(settings));
-        set_down_handler([this](const caf::down_msg& down) { on_node_down(down); });
+        set_down_handler([this](const caf::down_msg& down) { on_down(down); });
     }
 
     behavior_type make_behavior() override {
         start_node();
-        hand_out();
+        if (journal_of()) {
+            start_journal();
+            for (auto& record : std::exchange(state.settings->journal->first, {})) {
+                state.commits->add(std::move(record));
+            }
+        }
+        if (state.settings->deadline) {
+            delayed_send(this, *state.settings->deadline, sweep_deadline{});
+        }
+        go_on();
         return {
             [this](const run_finished& m) { on_finished(*m.what); },
-            [this](const cancel_sweep& m) {
-                state.plan->stop();
-                send(state.node, cancel_runs{m.reason});
-                hand_out();
+            [this](const run_spent& m) { on_spent(m); },
+            [this](const node_said& m) { watch().sweep_said(m.text); },
+            [this](const records_written& m) { on_written(m); },
+            [this](const runs_looked_up& m) { on_looked_up(m); },
+            [this](const control_sweep& m) { on_control(m); },
+            [this](const wake_sweep&) {
+                state.timer_due.reset();
+                write_again();
+                go_on();
             },
-            [this](const kill_sweep& m) {
-                state.plan->stop();
-                send(state.node, kill_runs{m.reason});
-                hand_out();
+            [this](const sweep_deadline&) {
+                end_early(fmt::format("the sweep's time is over (deadlines.sweep_s, {} s)",
+                                      static_cast<double>(state.settings->deadline->count()) / 1000),
+                          false);
             },
+            [this](const cancel_sweep& m) { end_early(m.reason, false); },
+            [this](const kill_sweep& m) { end_early(m.reason, true); },
         };
     }
 
   private:
     watcher& watch() { return *state.settings->node.services->watch; }
+    const sweep_journal* journal_of() const {
+        return state.settings->journal ? &*state.settings->journal : nullptr;
+    }
+    std::uint64_t number(run_key run) const {
+        return static_cast<std::uint64_t>(number_of(run, state.settings->journal ? state.settings->journal->repeats
+                                                                                : 1'000'000'000));
+    }
 
     void start_node() {
         state.node = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
         monitor(state.node);
     }
 
-    /// Fills the window, and ends the sweep when nothing is left.
-    void hand_out() {
-        while (state.out.size() < state.settings->window) {
-            const auto run = state.plan->next();
-            if (!run) {
-                break;
-            }
-            auto order = state.settings->make_order(*run, attempt_number{1});
-            state.out.emplace(*run, order);
-            send(state.node, start_run{std::move(order)});
+    void start_journal() {
+        state.journal = spawn_journal(this, state.settings->journal->open, journal_client(sweep_actor(this)));
+        monitor(state.journal);
+    }
+
+    /// Does all that can be done now: starts runs, writes, tells, and ends the sweep when nothing is left.
+    void go_on() {
+        hand_out();
+        say_decisions();
+        if (state.plan->sealed() && !std::exchange(state.sealing, true)) {
+            watch().sweep_said("the sweep is sealed: the runs that are still under way are cut off");
+            send(state.node, cut_off_runs{timeout_failure("cut off: the sweep had enough runs (seal_at)")});
         }
-        if (state.plan->complete()) {
+        if (state.plan->complete() && !state.unaffordable && !state.ending) {
             end(std::nullopt);
+        }
+        write();
+        arm_timer();
+    }
+
+    void hand_out() {
+        const bool held = state.paused || state.drained || state.journal_blocked || state.ending;
+        while (!held && state.out.size() < state.window) {
+            auto what = std::exchange(state.unaffordable, std::nullopt);
+            if (!what) {
+                what = state.plan->next(clock().now());
+            }
+            if (!what || !start(*what)) {
+                return;
+            }
         }
     }
 
-    void on_finished(const run_result& what) {
-        if (state.plan->finished(what.order->key, what.how.status, what.score)) {
-            state.out.erase(what.order->key);
-            watch().run_finished(what, state.plan->counts());
+    /// False when nothing more should be started now.
+    bool start(const schedule::assignment& what) {
+        auto order = state.settings->make_order(what.run, attempt_number{what.attempt});
+        const amount wanted = reservation_of(*order);
+        switch (state.budget->reserve(number(what.run), wanted)) {
+        case spending_book::answer::granted:
+            break;
+        case spending_book::answer::wait:
+            state.unaffordable = what;
+            return false;
+        case spending_book::answer::never:
+            state.plan->stop(fmt::format("the budget is spent: {} tokens and {:.4f} USD of it, and the next run may take "
+                                         "{} tokens and {:.4f} USD",
+                                         state.budget->spent().tokens, state.budget->spent().usd, wanted.tokens,
+                                         wanted.usd));
+            state.plan->put_back(what);
+            return false;
         }
-        hand_out();
+        if (const auto* journal = journal_of()) {
+            if (!journal->described(what.run.cell) && state.described.insert(what.run.cell).second) {
+                state.commits->add(journal->describe(what.run.cell));
+            }
+            state.commits->add(started_record(*order, *journal, wanted));
+        }
+        state.out.emplace(what.run, order);
+        state.commits->then([this, order] {
+            const auto found = state.out.find(order->key);
+            if (found != state.out.end() && found->second == order) { // else its node was lost meanwhile
+                send(state.node, start_run{order});
+            }
+        });
+        return true;
+    }
+
+    void on_finished(const run_result& what) {
+        const run_key run = what.order->key;
+        const bool cut_off = state.sealing;
+        const auto said = state.plan->finished(run, what.how, what.score, clock().now());
+        if (said == schedule::verdict::unknown) {
+            return;
+        }
+        state.out.erase(run);
+        settle(what, verdict_of(said, cut_off && what.how.kind == error_class::timeout));
+        state.commits->then([this, what, said, counts = state.plan->counts()] {
+            if (said == schedule::verdict::retried) {
+                watch().attempt_finished(what, counts);
+            } else {
+                watch().run_finished(what, counts);
+            }
+        });
+        go_on();
+    }
+
+    void settle(const run_result& what, journal::verdict means) {
+        const auto charged = journal::charge_of(what.spent);
+        state.budget->settle(number(what.order->key), {charged.tokens, charged.usd});
+        if (const auto* journal = journal_of()) {
+            state.commits->add(ended_record(what, *journal, means));
+        }
+    }
+
+    void on_spent(const run_spent& m) {
+        const auto* journal = journal_of();
+        const auto found = state.out.find(m.run);
+        if (journal != nullptr && found != state.out.end() && found->second->attempt == m.attempt) {
+            state.commits->add(journal::spending_noted{number_of(m.run, journal->repeats), m.attempt, m.spent});
+            write();
+        }
+    }
+
+    void say_decisions() {
+        for (const auto& notice : state.plan->take_notices()) {
+            watch().sweep_said(notice);
+        }
+        if (state.plan->stopped() && !std::exchange(state.stop_said, true)) {
+            watch().sweep_said(fmt::format("nothing more is started: {}", *state.plan->stopped()));
+        }
+    }
+
+    // The journal.
+
+    void write() {
+        run(state.commits->free_effects());
+        if (const auto batch = state.commits->next()) {
+            send(state.journal, write_records{*batch});
+        }
+    }
+
+    static void run(const std::vector<commit_queue::effect>& effects) {
+        for (const auto& effect : effects) {
+            effect();
+        }
+    }
+
+    void write_again() {
+        if (state.journal_blocked && state.commits->under_way()) {
+            send(state.journal, write_records{state.commits->under_way()});
+        }
+    }
+
+    void on_written(const records_written& m) {
+        if (m.how) {
+            if (std::exchange(state.journal_blocked, false)) {
+                watch().sweep_said("the journal can be written again: runs start");
+            }
+            run(state.commits->written());
+            go_on();
+            return;
+        }
+        const bool may_pass = m.why == journal::trouble::disk_full || m.why == journal::trouble::input_output ||
+                              m.why == journal::trouble::busy;
+        if (!may_pass || state.cancelled) {
+            give_up(m.how.error());
+            return;
+        }
+        if (!std::exchange(state.journal_blocked, true)) {
+            watch().sweep_said(fmt::format("{}: nothing starts and no outcome counts until it can be written; tried "
+                                           "again every {} s",
+                                           m.how.error().message, journal_retried_after.count()));
+        }
+        arm_timer();
+    }
+
+    /// What the journal does not have is run again by a resume.
+    void give_up(const failure& why) {
+        state.ending = true;
+        send(state.node, kill_runs{"the sweep's journal failed"});
+        finish(failure{why.kind, why.message + "; what it has not recorded will be run again by `chalk sweep resume`"});
+    }
+
+    /// A CAF timer cannot be taken back: another one is started only when it is to come earlier.
+    void arm_timer() {
+        const auto now = clock().now();
+        std::optional<schedule::clock::time_point> due;
+        if (state.journal_blocked) {
+            due = now + journal_retried_after;
+        } else if (state.out.size() < state.window) {
+            due = state.plan->next_retry();
+        }
+        if (!due || state.ending || (state.timer_due && *state.timer_due <= *due)) {
+            return;
+        }
+        state.timer_due = due;
+        delayed_send(this, std::max<schedule::clock::duration>(*due - now, std::chrono::milliseconds(1)), wake_sweep{});
+    }
+
+    // Control.
+
+    void end_early(const std::string& reason, bool at_once) {
+        state.cancelled = true;
+        if (auto held = std::exchange(state.unaffordable, std::nullopt)) {
+            state.plan->put_back(*held);
+        }
+        state.plan->stop(reason);
+        state.stop_said = true;
+        if (at_once) {
+            send(state.node, kill_runs{reason});
+        } else {
+            send(state.node, cancel_runs{reason});
+        }
+        go_on();
+    }
+
+    void on_control(const control_sweep& m) {
+        std::visit(overloaded{
+                       [&](const control::pause&) {
+                           state.paused = true;
+                           m.answer(fmt::format("paused: {} runs are under way and go on", state.out.size()));
+                       },
+                       [&](const control::resume&) {
+                           state.paused = false;
+                           m.answer(std::string("resumed"));
+                       },
+                       [&](const control::cancel& c) {
+                           m.answer(fmt::format("cancelled: {} runs under way end now", state.out.size()));
+                           end_early(c.reason, false);
+                       },
+                       [&](const control::concurrency& c) { set_concurrency(c, m.answer); },
+                       [&](const control::requeue& c) { ask_for_requeue(c, m.answer); },
+                       [&](const control::drain& c) { drain(c, m.answer); },
+                       [&](const control::look&) { m.answer(state_text()); },
+                   },
+                   m.what);
+        go_on();
+    }
+
+    void set_concurrency(const control::concurrency& what, const std::function<void(result<std::string>)>& answer) {
+        if (what.runs && *what.runs == 0) {
+            answer(config_failure("concurrency must be at least 1: to start nothing more, pause"));
+            return;
+        }
+        send(state.node, set_max_runs{what.runs});
+        state.window = what.runs ? std::min(state.settings->window, with_slack(*what.runs)) : state.settings->window;
+        answer(what.runs ? fmt::format("at most {} runs at once from now on", *what.runs)
+                         : std::string("as many runs at once as the machine has room for"));
+    }
+
+    void drain(const control::drain& what, const std::function<void(result<std::string>)>& answer) {
+        const std::string mine = journal_of() != nullptr ? journal_of()->node : "local";
+        if (what.node != mine) {
+            answer(config_failure(fmt::format("there is no node {}; nodes: {}", what.node, mine)));
+            return;
+        }
+        state.drained = true;
+        answer(fmt::format("{} is drained: nothing more starts there, {} runs are under way", mine, state.out.size()));
+    }
+
+    std::string state_text() const {
+        const char* how = state.ending            ? "ending"
+                          : state.plan->stopped() ? "stopping"
+                          : state.paused          ? "paused"
+                          : state.journal_blocked ? "waiting for the journal"
+                          : state.drained         ? "drained"
+                          : state.unaffordable    ? "waiting for the budget"
+                                                  : "running";
+        const auto& c = state.plan->counts();
+        return json{{"state", how},
+                    {"total", c.total},
+                    {"ended", c.ended()},
+                    {"under_way", state.out.size()},
+                    {"passed", c.passed},
+                    {"failed", c.failed},
+                    {"errors", c.errors},
+                    {"skipped", c.skipped},
+                    {"retries", c.retries},
+                    {"tokens", state.budget->spent().tokens},
+                    {"usd", state.budget->spent().usd}}
+            .dump();
+    }
+
+    void ask_for_requeue(const control::requeue& what, const std::function<void(result<std::string>)>& answer) {
+        if (journal_of() == nullptr || state.ending) {
+            answer(config_failure("this sweep takes no runs back"));
+            return;
+        }
+        state.lookups.push_back(answer);
+        send(state.journal, look_up_runs{what.runs});
+    }
+
+    /// All of them, or none with what is wrong.
+    void on_looked_up(const runs_looked_up& m) {
+        if (state.lookups.empty()) {
+            return;
+        }
+        const auto answer = std::move(state.lookups.front());
+        state.lookups.pop_front();
+        if (!m.how) {
+            answer(m.how.error());
+            return;
+        }
+        for (const auto& found : *m.how) {
+            if (!found.row) {
+                answer(config_failure(fmt::format("no run {} was started in this sweep", found.id)));
+                return;
+            }
+            if (!found.row->closed) {
+                answer(config_failure(fmt::format("run {} has no outcome yet: it runs, or will", found.id)));
+                return;
+            }
+        }
+        std::size_t taken = 0;
+        for (const auto& found : *m.how) {
+            taken += requeue(*found.row) ? 1 : 0;
+        }
+        answer(fmt::format("{} runs are queued again", taken));
+        go_on();
+    }
+
+    bool requeue(const journal::run_row& row) {
+        const std::uint64_t repeats = journal_of()->repeats;
+        const run_key run{static_cast<std::uint64_t>(row.run) / repeats, static_cast<std::uint64_t>(row.run) % repeats};
+        const auto* counted = row.counted();
+        std::optional<outcome> how;
+        std::optional<double> score;
+        if (counted != nullptr && counted->ended) {
+            how = counted->ended->how;
+            score = counted->ended->score;
+        }
+        const auto last = static_cast<std::uint32_t>(row.attempts.back().started.attempt);
+        if (!state.plan->requeue(run, last, how, score)) {
+            return false;
+        }
+        state.commits->add(journal::run_requeued{row.run, std::chrono::system_clock::now(), "by hand"});
+        return true;
+    }
+
+    // Deaths.
+
+    void on_down(const caf::down_msg& down) {
+        if (down.source == state.node.address()) {
+            on_node_down(down);
+        } else if (state.journal && down.source == state.journal.address()) {
+            on_journal_down(down);
+        }
+    }
+
+    void on_journal_down(const caf::down_msg& down) {
+        if (state.ending && state.commits->idle()) {
+            return;
+        }
+        if (!state.journal_restarts.allow(clock().now())) {
+            give_up(harness_failure("the journal failed too often: " + system().render(down.reason)));
+            return;
+        }
+        for (const auto& answer : std::exchange(state.lookups, {})) {
+            answer(harness_failure("the journal failed; try again"));
+        }
+        start_journal();
+        if (state.commits->under_way()) {
+            send(state.journal, write_records{state.commits->under_way()});
+        }
     }
 
     /// Every run that was out is lost with the node; its sandbox dies with its actor. No attempt is charged.
     void on_node_down(const caf::down_msg& down) {
-        if (down.source != state.node.address()) {
-            return;
-        }
         const std::string why = fmt::format("its node was lost: {}", system().render(down.reason));
         const bool again = state.settings->node_restarts.allow(clock().now());
-        if (!again) {
-            state.plan->stop();
-        }
         for (auto& [run, order] : std::exchange(state.out, {})) {
-            if (state.plan->lost(run) == sweep_plan::after_loss::give_up) {
-                run_result what;
-                what.order = order;
-                what.how = outcome::error(error_class::node_lost, why);
-                watch().run_finished(what, state.plan->counts());
+            run_result what;
+            what.order = order;
+            what.how = outcome::error(error_class::node_lost, why);
+            const auto after = state.plan->lost(run, clock().now());
+            settle(what, after == schedule::after_loss::give_up ? journal::verdict::counts : journal::verdict::lost);
+            if (after == schedule::after_loss::give_up) {
+                state.commits->then(
+                    [this, what, counts = state.plan->counts()] { watch().run_finished(what, counts); });
             }
         }
         if (!again) {
+            state.plan->stop("the node failed too often: " + why);
             end(failure{error_class::node_lost, "the node failed too often: " + why});
+            write();
             return;
         }
         start_node();
-        hand_out();
+        go_on();
     }
 
+    // The end.
+
     void end(const std::optional<failure>& trouble) {
+        state.ending = true;
+        if (journal_of() != nullptr) {
+            const auto& counts = state.plan->counts();
+            state.commits->add(journal::sweep_ended{std::chrono::system_clock::now(),
+                                                    counts.ended() + counts.skipped == counts.total,
+                                                    state.plan->stopped().value_or("")});
+        }
+        state.commits->then([this, trouble] { finish(trouble); });
+    }
+
+    void finish(const std::optional<failure>& trouble) {
         demonitor(state.node.address());
         send_exit(state.node, caf::exit_reason::user_shutdown);
+        if (state.journal) {
+            demonitor(state.journal.address());
+            send_exit(state.journal, caf::exit_reason::user_shutdown);
+        }
         watch().sweep_finished(state.plan->counts(), trouble);
         quit();
     }

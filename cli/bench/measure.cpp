@@ -33,6 +33,8 @@ class silent_watcher final : public actors::watcher {
     void run_event(const actors::run_order&, const event_ptr&) override {}
     void run_prepared(const actors::run_order&) override {}
     void run_finished(const actors::run_result&, const actors::sweep_counts&) override {}
+    void attempt_finished(const actors::run_result&, const actors::sweep_counts&) override {}
+    void sweep_said(const std::string&) override {}
     void sweep_finished(const actors::sweep_counts& counts, const std::optional<failure>& trouble) override {
         if (trouble) {
             end_.set_value(*trouble);

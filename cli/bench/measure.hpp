@@ -1,7 +1,7 @@
 /// Runs a sweep silently and times it, and runs a floor program beside it. For `chalk bench`.
 #pragma once
 
-#include "actors/sweep/sweep_plan.hpp"
+#include "actors/sweep/schedule.hpp"
 #include "cli/run/options.hpp"
 #include "protocol/core/result.hpp"
 

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace chalk::cli {
@@ -19,6 +22,7 @@ constexpr std::size_t most_queued = std::size_t{64} << 20U;
 constexpr std::size_t most_table_rows = 50;
 constexpr std::size_t most_troubles = 20;
 constexpr std::chrono::milliseconds redraw_every{100};
+constexpr std::chrono::seconds line_every{10};
 
 std::string lost_text(std::uint64_t count) {
     return fmt::format("[{} lines left out: the terminal does not keep up]", count);
@@ -38,11 +42,11 @@ std::string json_event_line(const run_order& order, const event& e) {
                        static_cast<std::uint32_t>(order.attempt), to_line(e));
 }
 
-std::string json_finished_line(const run_result& what) {
+std::string json_finished_line(const run_result& what, std::string_view type) {
     const auto& config = what.order->config;
     std::error_code ec; // a folder that cannot be looked at is not named
     const bool artifacts = std::filesystem::exists(what.order->artifacts_folder, ec);
-    json line = {{"type", "RunFinished"},
+    json line = {{"type", type},
                  {"run_id", config.id.str()},
                  {"attempt", static_cast<std::uint32_t>(what.order->attempt)},
                  {"status", to_string(what.how.status)},
@@ -58,15 +62,6 @@ std::string json_finished_line(const run_result& what) {
         line["remark"] = what.remark;
     }
     return dump(line);
-}
-
-std::string status_text(const sweep_counts& counts, std::size_t running, seconds elapsed) {
-    const auto score = counts.mean_score();
-    return fmt::format("{} of {} done, {} running, {} passed, {} failed, {} errors{}{}, {}:{:02}", counts.ended(),
-                       counts.total, running, counts.passed, counts.failed, counts.errors,
-                       counts.cancelled == 0 ? "" : fmt::format(", {} cancelled", counts.cancelled),
-                       score ? fmt::format(", mean score {:.4g}", *score) : "", elapsed.count() / 60,
-                       elapsed.count() % 60);
 }
 
 std::string result_text(const run_result& what) {
@@ -94,20 +89,18 @@ std::string result_text(const run_result& what) {
     return text;
 }
 
-console::console(console_mode mode, std::size_t runs)
-    : mode_(mode), out_(STDOUT_FILENO, most_queued, mode == console_mode::json_lines ? lost_json : lost_text),
-      err_(STDERR_FILENO, most_queued, lost_text) {
-    counts_.total = runs;
-}
+console::console(console_mode mode, std::uint64_t runs)
+    : mode_(mode), out_(STDOUT_FILENO, most_queued, as_json() ? lost_json : lost_text),
+      err_(STDERR_FILENO, most_queued, lost_text), board_(runs, std::chrono::steady_clock::now()) {}
 
 bool console::wants_events() const noexcept {
     return mode_ == console_mode::run_output || mode_ == console_mode::json_lines;
 }
 
-void console::run_began(const run_order&) {
+void console::run_began(const run_order& order) {
     const std::lock_guard lock(mutex_);
-    ++running_;
-    draw_status();
+    board_.began(order, std::chrono::steady_clock::now());
+    draw();
 }
 
 void console::run_event(const run_order& order, const event_ptr& e) {
@@ -123,82 +116,118 @@ void console::run_event(const run_order& order, const event_ptr& e) {
 void console::run_prepared(const run_order& order) {
     const std::lock_guard lock(mutex_);
     prepared_ = true;
-    clear_status();
+    clear();
     err_.write(fmt::format("{} is prepared and waits: /tmp/chalk_prepared_{} exists inside. Ctrl-C ends it.",
                            order.config.id.str(), order.config.id.str()));
 }
 
+void console::write_end(const run_result& what, bool retried) {
+    const bool each = mode_ == console_mode::run_ends || mode_ == console_mode::run_output;
+    const bool error = mode_ == console_mode::progress_lines && what.how.status == outcome_status::error;
+    if (each || error) {
+        err_.write(result_text(what) + (retried ? "\n    it is tried again" : ""));
+    }
+}
+
 void console::run_finished(const run_result& what, const sweep_counts& counts) {
-    if (mode_ == console_mode::json_lines) {
+    if (as_json()) {
         out_.write(json_finished_line(what));
     }
-    std::string text = result_text(what);
     const std::lock_guard lock(mutex_);
-    counts_ = counts;
-    running_ -= running_ > 0 && what.duration ? 1 : 0;
-    if (mode_ == console_mode::run_ends || mode_ == console_mode::run_output) {
-        err_.write(text);
+    board_.ended(what, counts, false, std::chrono::steady_clock::now());
+    write_end(what, false);
+    if (mode_ == console_mode::board) {
+        keep_for_summary(what);
     }
+    draw();
+}
+
+void console::keep_for_summary(const run_result& what) {
     if (table_.size() < most_table_rows) {
-        table_.push_back(std::move(text));
+        table_.push_back(result_text(what));
     } else if (what.how.status == outcome_status::error && troubles_.size() < most_troubles) {
-        troubles_.push_back(std::move(text));
+        troubles_.push_back(result_text(what));
     } else {
         ++not_listed_;
     }
-    draw_status();
+}
+
+void console::attempt_finished(const run_result& what, const sweep_counts& counts) {
+    if (as_json()) {
+        out_.write(json_finished_line(what, "AttemptFinished"));
+    }
+    const std::lock_guard lock(mutex_);
+    board_.ended(what, counts, true, std::chrono::steady_clock::now());
+    write_end(what, true);
+    draw();
+}
+
+void console::sweep_said(const std::string& text) {
+    if (as_json()) {
+        out_.write(dump({{"type", "SweepNotice"}, {"text", text}}));
+    }
+    say("chalk: " + text);
 }
 
 void console::sweep_finished(const sweep_counts& counts, const std::optional<failure>& trouble) {
     {
         const std::lock_guard lock(mutex_);
-        counts_ = counts;
-        clear_status();
+        clear();
     }
     finished_.set_value({counts, trouble});
 }
 
 void console::say(const std::string& text) {
     const std::lock_guard lock(mutex_);
-    clear_status();
+    clear();
     err_.write(text);
 }
 
-void console::draw_status() {
-    if (mode_ != console_mode::status_line) {
-        return;
-    }
+void console::draw() {
     const auto now = std::chrono::steady_clock::now();
-    if (now - drawn_ < redraw_every && counts_.ended() < counts_.total) {
+    if (mode_ == console_mode::progress_lines && now - drawn_ >= line_every) {
+        drawn_ = now;
+        err_.write(board_.status_line(now));
+    }
+    if (mode_ != console_mode::board || now - drawn_ < redraw_every) {
         return;
     }
     drawn_ = now;
-    status_shown_ = true;
-    err_.write_raw("\r\x1b[K" + status_text(counts_, running_, std::chrono::duration_cast<seconds>(now - start_)));
+    winsize size{};
+    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    const auto lines = board_.lines(known ? size.ws_col : 80, known ? size.ws_row - 1 : 23, now);
+    std::string text = rewind();
+    for (const auto& line : lines) {
+        text += line + "\x1b[K\n";
+    }
+    lines_shown_ = lines.size();
+    err_.write_raw(text);
 }
 
-void console::clear_status() {
-    if (status_shown_) {
-        status_shown_ = false;
-        err_.write_raw("\r\x1b[K");
+/// Back to where the board begins, with all of it wiped.
+std::string console::rewind() {
+    const std::size_t shown = std::exchange(lines_shown_, 0);
+    return shown == 0 ? std::string{} : fmt::format("\x1b[{}F\x1b[J", shown);
+}
+
+void console::clear() {
+    if (lines_shown_ > 0) {
+        err_.write_raw(rewind());
     }
 }
 
 void console::print_summary(const ending& how) {
     const std::lock_guard lock(mutex_);
-    if (mode_ == console_mode::status_line) {
-        for (const auto& row : table_) {
+    clear();
+    for (const auto* rows : {&table_, &troubles_}) {
+        for (const auto& row : *rows) {
             err_.write(row);
-        }
-        for (const auto& row : troubles_) {
-            err_.write(row);
-        }
-        if (not_listed_ > 0) {
-            err_.write(fmt::format("and {} more; their transcripts lie beside these", not_listed_));
         }
     }
-    const auto elapsed = std::chrono::duration_cast<seconds>(std::chrono::steady_clock::now() - start_);
-    err_.write(status_text(how.counts, 0, elapsed));
+    if (not_listed_ > 0) {
+        err_.write(fmt::format("and {} more; their transcripts lie beside these", not_listed_));
+    }
+    err_.write(board_.summary(how.counts, std::chrono::steady_clock::now()));
     if (how.trouble) {
         err_.write("chalk: " + how.trouble->message);
     }

@@ -4,7 +4,6 @@
 
 using namespace chalk;
 using namespace chalk::cli;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -17,18 +16,6 @@ actors::order_ptr order(const std::string& id) {
 }
 
 } // namespace
-
-TEST_CASE("the status line counts what is done, what runs and how it goes") {
-    actors::sweep_counts counts;
-    counts.total = 50;
-    counts.passed = 10;
-    counts.failed = 1;
-    counts.errors = 1;
-    counts.score_sum = 9;
-    counts.scored = 10;
-    CHECK(status_text(counts, 5, 62s) ==
-          "12 of 50 done, 5 running, 10 passed, 1 failed, 1 errors, mean score 0.9, 1:02");
-}
 
 TEST_CASE("a JSON line names the run, its attempt and the event") {
     const auto line = json::parse(json_event_line(*order("a-1"), {3, {}, step_completed{0, milliseconds{5}}}));

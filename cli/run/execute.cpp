@@ -30,7 +30,7 @@ console_mode choose_mode(const run_options& options) {
     if (options.no_ui) {
         return console_mode::run_output;
     }
-    return ::isatty(STDERR_FILENO) != 0 ? console_mode::status_line : console_mode::run_ends;
+    return ::isatty(STDERR_FILENO) != 0 ? console_mode::board : console_mode::run_ends;
 }
 
 exit_code code_of(const console::ending& how, bool interrupted, bool prepared) {

@@ -1,7 +1,6 @@
 #include "cli/run/prepare_run.hpp"
 
 #include "actors/tree.hpp"
-#include "cli/run/description.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/mounts.hpp"
 #include "cli/run/ports.hpp"
@@ -99,9 +98,16 @@ sandbox_request throwaway_request(const prepared_runs& prepared, const run_optio
     return request;
 }
 
-step_result<void> look_at_task(boost::asio::io_context& io, const run_options& options, prepared_runs& prepared) {
+} // namespace
+
+void throw_exception_from_error(const refused& why, const boost::source_location&) {
+    throw std::logic_error("value() of a refusal: " + why.message);
+}
+
+step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_options& options,
+                                     const prepared_runs& prepared) {
     if (!prepared.sandboxes || prepared.base.environment == noop_environment) {
-        return {};
+        return task_list{};
     }
     const auto id = run_id::parse(fmt::format("describe-{}", ::getpid()));
     if (!id) {
@@ -115,7 +121,14 @@ step_result<void> look_at_task(boost::asio::io_context& io, const run_options& o
                        fmt::format("cannot look at the environment {}: {}", prepared.base.environment.string(),
                                    tasks.error().message)};
     }
-    auto task = find_task(*tasks, prepared.base.task);
+    return std::move(*tasks);
+}
+
+step_result<void> choose_task(const task_list& tasks, prepared_runs& prepared) {
+    if (tasks.empty()) {
+        return {}; // nobody could be asked
+    }
+    auto task = find_task(tasks, prepared.base.task);
     if (!task) {
         return usage(task.error());
     }
@@ -124,22 +137,13 @@ step_result<void> look_at_task(boost::asio::io_context& io, const run_options& o
     return {};
 }
 
-} // namespace
-
-void throw_exception_from_error(const refused& why, const boost::source_location&) {
-    throw std::logic_error("value() of a refusal: " + why.message);
-}
-
 const std::vector<preprocessor>& preprocessors() {
     static const std::vector<preprocessor> none;
     return none;
 }
 
-step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options) {
+step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_options& options) {
     prepared_runs prepared;
-    if (options.prepare_only && options.runs > 1) {
-        return refused{exit_code::usage, "--prepare-only takes one run: leave out -n"};
-    }
     auto mounts = parse_mounts(options.mounts);
     if (!mounts) {
         return usage(mounts.error());
@@ -156,30 +160,48 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
         }
         prepared.sandboxes = std::move(*opened);
     }
-    auto config = read_config(options);
-    if (!config) {
-        return config.error();
-    }
-    prepared.base = std::move(*config);
-    if (auto known = check_before_start(prepared.base, options); !known) {
-        return usage(known.error());
-    }
     auto reach = student_reach();
     if (!reach) {
         return usage(reach.error());
     }
     prepared.reach = *reach;
+    return prepared;
+}
+
+step_result<void> open_default_runtime(boost::asio::io_context& io, prepared_runs& prepared) {
+    auto opened = open_runtime(io, std::string(default_runtime), prepared.notes);
+    if (!opened) {
+        return opened.error();
+    }
+    prepared.sandboxes = std::move(*opened);
+    prepared.notes.insert(prepared.notes.begin(),
+                          fmt::format("no --runtime was given: using {}, whose sandboxes share this machine's kernel",
+                                      default_runtime));
+    return {};
+}
+
+void remove_leftovers(prepared_runs& prepared) {
+    if (!prepared.sandboxes) {
+        return;
+    }
+    auto left = prepared.sandboxes->remove_leftovers(false);
+    if (!left) {
+        prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
+    } else if (!left->empty()) {
+        prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", left->size()));
+    }
+}
+
+step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
+                                      prepared_runs& prepared) {
+    if (auto known = check_before_start(prepared.base, options); !known) {
+        return usage(known.error());
+    }
     const bool noop = prepared.base.environment == noop_environment;
     if (!options.no_containerized && !prepared.sandboxes) {
-        auto opened = open_runtime(io, std::string(default_runtime), prepared.notes);
-        if (!opened) {
+        if (auto opened = open_default_runtime(io, prepared); !opened) {
             return opened.error();
         }
-        prepared.sandboxes = std::move(*opened);
-        prepared.notes.insert(
-            prepared.notes.begin(),
-            fmt::format("no --runtime was given: using {}, whose sandboxes share this machine's kernel",
-                        default_runtime));
     }
     if (!noop) {
         auto source = image::load_environment_source(prepared.base.environment);
@@ -199,30 +221,47 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
         return refused{exit_code::machine_lacks, limits.error().message};
     }
     prepared.limits = *limits;
-    if (prepared.base.websocket_port) {
-        if (auto free = check_ports(*prepared.base.websocket_port, options.runs); !free) {
+    return {};
+}
+
+step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options) {
+    if (options.prepare_only && options.runs > 1) {
+        return refused{exit_code::usage, "--prepare-only takes one run: leave out -n"};
+    }
+    auto prepared = prepare_site(io, options);
+    if (!prepared) {
+        return prepared;
+    }
+    auto config = read_config(options);
+    if (!config) {
+        return config.error();
+    }
+    prepared->base = std::move(*config);
+    if (auto ready = prepare_environment(io, options, *prepared); !ready) {
+        return ready.error();
+    }
+    if (prepared->base.websocket_port) {
+        if (auto free = check_ports(*prepared->base.websocket_port, options.runs); !free) {
             return usage(free.error());
         }
     }
     if (options.dry_run) {
         return prepared;
     }
-    if (prepared.sandboxes) {
-        auto left = prepared.sandboxes->remove_leftovers(false);
-        if (!left) {
-            prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
-        } else if (!left->empty()) {
-            prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", left->size()));
-        }
+    remove_leftovers(*prepared);
+    auto tasks = look_at_tasks(io, options, *prepared);
+    if (!tasks) {
+        return tasks.error();
     }
-    if (auto looked = look_at_task(io, options, prepared); !looked) {
-        return looked.error();
+    if (auto chosen = choose_task(*tasks, *prepared); !chosen) {
+        return chosen.error();
     }
     return prepared;
 }
 
-actors::order_ptr make_order(const prepared_runs& prepared, const run_options& options, const config::run_config& run,
-                             actors::run_key key, attempt_number attempt) {
+std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, const run_options& options,
+                                              const config::run_config& run, actors::run_key key,
+                                              attempt_number attempt) {
     auto order = std::make_shared<actors::run_order>();
     order->key = key;
     order->attempt = attempt;

@@ -4,6 +4,7 @@
 
 #include "actors/run/run_order.hpp"
 #include "cli/commands.hpp"
+#include "cli/run/description.hpp"
 #include "cli/run/limits.hpp"
 #include "cli/run/options.hpp"
 
@@ -42,11 +43,28 @@ struct prepared_runs {
     std::string task; ///< as the environment names it, where that is known
 };
 
+/// All of it, for `chalk run`.
 [[nodiscard]] step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_options& options);
 
+// Its steps, which a sweep takes for each of its environments.
+
+/// What does not depend on any config: mounts, network, a runtime that was asked for.
+[[nodiscard]] step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_options& options);
+/// For `prepared.base`: its environment, the default runtime where none was asked for, limits.
+[[nodiscard]] step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
+                                                    prepared_runs& prepared);
+/// What earlier chalks left goes; said in the notes.
+void remove_leftovers(prepared_runs& prepared);
+/// The environment's tasks, asked in a throwaway sandbox. Empty where nobody can be asked.
+[[nodiscard]] step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_options& options,
+                                                   const prepared_runs& prepared);
+/// The task that `prepared.base` names is one of them.
+[[nodiscard]] step_result<void> choose_task(const task_list& tasks, prepared_runs& prepared);
+
 /// The order of run `index` of `runs`.
-[[nodiscard]] actors::order_ptr make_order(const prepared_runs& prepared, const run_options& options,
-                                           const config::run_config& run, actors::run_key key, attempt_number attempt);
+[[nodiscard]] std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, const run_options& options,
+                                                            const config::run_config& run, actors::run_key key,
+                                                            attempt_number attempt);
 
 /// --dry-run: runs, limits, ports and files, as text.
 [[nodiscard]] std::string plan_text(const prepared_runs& prepared, const run_options& options,

@@ -7,7 +7,6 @@
 namespace chalk::cli {
 
 result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared, const run_options& options,
-                                                 const std::vector<config::run_config>& runs,
                                                  std::shared_ptr<actors::watcher> watch) {
     actors::tree_settings settings;
     if (options.no_containerized) {
@@ -18,14 +17,23 @@ result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared, 
         settings.python = parts->python;
         settings.file_tool = parts->file_tool;
     }
-    settings.runs = runs.size();
-    settings.make_order = [&](actors::run_key key, attempt_number attempt) {
-        return make_order(prepared, options, runs.at(key.index), key, attempt);
-    };
     settings.capacity = prepared.limits.capacity;
     settings.max_runs = options.max_concurrent;
     settings.sandboxes = prepared.sandboxes;
     settings.watch = std::move(watch);
+    return settings;
+}
+
+result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared, const run_options& options,
+                                                 const std::vector<config::run_config>& runs,
+                                                 std::shared_ptr<actors::watcher> watch) {
+    auto settings = make_tree_settings(prepared, options, std::move(watch));
+    if (settings) {
+        settings->plan = actors::one_cell(runs.size());
+        settings->make_order = [&](actors::run_key key, attempt_number attempt) -> actors::order_ptr {
+            return make_order(prepared, options, runs.at(key.index), key, attempt);
+        };
+    }
     return settings;
 }
 

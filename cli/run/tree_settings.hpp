@@ -9,7 +9,12 @@
 
 namespace chalk::cli {
 
-/// The arguments are referred to and must outlive the tree. error_class::harness: a helper of this build is missing.
+/// All but the plan and the orders. error_class::harness: a helper of this build is missing.
+[[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,
+                                                               const run_options& options,
+                                                               std::shared_ptr<actors::watcher> watch);
+
+/// With `runs` as one cell. The arguments are referred to and must outlive the tree.
 [[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,
                                                                const run_options& options,
                                                                const std::vector<config::run_config>& runs,

@@ -78,7 +78,7 @@ std::optional<refusal> account::over_budget() const {
 }
 
 void account::spend(const counted_tokens& count, bool estimated, const model_price* price) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++spent_.requests;
     spent_.estimated += estimated ? 1 : 0;
     spent_.tokens.input += count.tokens.input;
@@ -89,6 +89,11 @@ void account::spend(const counted_tokens& count, bool estimated, const model_pri
         spent_.usd.reset();
     } else if (spent_.usd) {
         *spent_.usd += price->usd(count);
+    }
+    const spending so_far = spent_;
+    lock.unlock();
+    if (hear_) {
+        hear_(so_far);
     }
 }
 

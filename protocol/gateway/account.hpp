@@ -8,6 +8,7 @@
 #include "protocol/gateway/routes.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -55,6 +56,9 @@ class account {
     void spend(const counted_tokens& count, bool estimated, const model_price* price);
     void retried();
 
+    /// Called after each spend(), on its thread, with what has been spent so far; must not block. Before the first one.
+    void on_spending(std::function<void(const spending&)> hear) { hear_ = std::move(hear); }
+
     /// How often this run has asked for exactly this before: 0, 1, ...
     [[nodiscard]] std::uint64_t next_ordinal(const std::string& digest);
 
@@ -66,6 +70,7 @@ class account {
     [[nodiscard]] std::optional<refusal> over_budget() const;
 
     const account_settings settings_;
+    std::function<void(const spending&)> hear_;
     mutable std::mutex mutex_;
     spending spent_;
     std::unordered_map<std::string, std::uint64_t> ordinals_;

@@ -1,0 +1,82 @@
+#include "actors/sweep/journal_actor.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace chalk::actors {
+
+namespace {
+
+struct journal_state {
+    std::optional<result<journal::journal_file>> file;
+    journal_opener open;
+    journal_client client;
+};
+
+using journal_base = journal_actor::stateful_base<journal_state>;
+
+result<std::vector<found_run>> find_runs(const std::filesystem::path& folder, const std::vector<std::string>& ids) {
+    auto reader = journal::journal_reader::open(folder);
+    if (!reader) {
+        return reader.error();
+    }
+    std::vector<found_run> found;
+    for (const auto& id : ids) {
+        found.push_back({id, std::nullopt});
+    }
+    auto read = reader->for_each_run([&](const journal::run_row& row) {
+        const std::string name = row.attempts.empty() ? std::string{} : row.attempts.front().started.id.str();
+        for (auto& one : found) {
+            if (one.id == name) {
+                one.row = row;
+            }
+        }
+        return true;
+    });
+    if (!read) {
+        return read.error();
+    }
+    return found;
+}
+
+class journal_impl final : public journal_base {
+  public:
+    journal_impl(caf::actor_config& config, journal_opener open, journal_client client) : journal_base(config) {
+        state.open = std::move(open);
+        state.client = std::move(client);
+    }
+
+    behavior_type make_behavior() override {
+        state.file.emplace(state.open());
+        return {
+            [this](const write_records& m) { write(*m.records); },
+            [this](const look_up_runs& m) {
+                auto& file = *state.file;
+                send(state.client,
+                     runs_looked_up{file ? find_runs(file->folder(), m.ids) : result<std::vector<found_run>>{
+                                                                                  file.error()}});
+            },
+        };
+    }
+
+  private:
+    void write(const std::vector<journal::record>& records) {
+        auto& file = *state.file;
+        if (!file) {
+            send(state.client, records_written{file.error(), journal::trouble::other});
+            return;
+        }
+        auto how = file->append(records);
+        const auto why = file->last_trouble();
+        send(state.client, records_written{std::move(how), why});
+    }
+};
+
+} // namespace
+
+journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_client client) {
+    return owner->system().spawn<journal_impl, caf::detached>(std::move(open), std::move(client));
+}
+
+} // namespace chalk::actors

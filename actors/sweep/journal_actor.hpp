@@ -1,0 +1,62 @@
+/// The sweep's journal as an actor: the one writer, on a thread of its own, since each batch waits for the disk.
+///
+/// Owner: the sweep, which sends one batch at a time and goes on only when that is durable. If it dies, the sweep starts
+/// another one over the same folder and sends the batch again.
+#pragma once
+
+#include "protocol/journal/journal_file.hpp"
+#include "protocol/journal/journal_reader.hpp"
+
+#include <caf/all.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace chalk::actors {
+
+using record_batch = std::shared_ptr<const std::vector<journal::record>>;
+
+struct write_records {
+    record_batch records;
+};
+
+/// Which runs of these names there are, and how they stand.
+struct look_up_runs {
+    std::vector<std::string> ids;
+};
+
+struct records_written {
+    result<void> how;
+    journal::trouble why = journal::trouble::none;
+};
+
+struct found_run {
+    std::string id;
+    std::optional<journal::run_row> row; ///< absent: no run of this name was started
+};
+struct runs_looked_up {
+    result<std::vector<found_run>> how;
+};
+
+using journal_client = caf::typed_actor<caf::reacts_to<records_written>, caf::reacts_to<runs_looked_up>>;
+
+using journal_actor = caf::typed_actor<
+    /// All or nothing. Answer: records_written.
+    caf::reacts_to<write_records>,
+    /// Answer: runs_looked_up.
+    caf::reacts_to<look_up_runs>>;
+
+/// Opens the journal; called on the actor's own thread.
+using journal_opener = std::function<result<journal::journal_file>()>;
+
+/// Monitored by the sweep. A journal that cannot be opened answers every batch with why.
+[[nodiscard]] journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_client client);
+
+} // namespace chalk::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::write_records)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::look_up_runs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::records_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::runs_looked_up)

@@ -1,0 +1,241 @@
+#include "cli/sweep/execute_sweep.hpp"
+
+#include "cli/progress/console.hpp"
+#include "cli/run/interrupts.hpp"
+#include "cli/run/model_access.hpp"
+#include "cli/run/sizes.hpp"
+#include "cli/run/tree_settings.hpp"
+#include "cli/sweep/control_socket.hpp"
+#include "cli/sweep/results.hpp"
+#include "cli/sweep/sweep_folder.hpp"
+#include "cli/sweep/sweep_site.hpp"
+#include "config/sweep/sweep_plan_text.hpp"
+#include "protocol/net/io_thread.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include <unistd.h>
+
+namespace chalk::cli {
+
+namespace {
+
+/// Cells that are looked at for what only their models decide: keys, prices, libcurl. Others tell in their outcome.
+constexpr std::size_t cells_checked = 1000;
+
+exit_code refuse(const refused& why) {
+    fmt::print(stderr, "chalk sweep: {}\n", why.message);
+    return why.code;
+}
+
+refused usage(const failure& why) {
+    return {exit_code::usage, why.message};
+}
+
+console_mode choose_mode(const sweep_options& options) {
+    if (options.json) {
+        return console_mode::json_ends;
+    }
+    return ::isatty(STDERR_FILENO) != 0 ? console_mode::board : console_mode::progress_lines;
+}
+
+actors::schedule_rules rules_of(const config::sweep_file& sweep) {
+    actors::schedule_rules rules;
+    rules.repeats = sweep.repeat;
+    rules.retry = sweep.retry;
+    rules.stop = sweep.stop;
+    rules.breaker = sweep.breaker;
+    rules.seal_at = sweep.seal_at;
+    return rules;
+}
+
+/// A gateway's settings when any cell asks a model.
+step_result<std::optional<gateway::gateway_settings>> models_of(sweep_site& site,
+                                                                const gateway::provider_settings& providers) {
+    std::optional<gateway::gateway_settings> found;
+    const auto& matrix = site.runs().matrix();
+    std::size_t looked = 0;
+    for (auto cell = matrix.next_kept(0); cell && looked < cells_checked; cell = matrix.next_kept(*cell + 1), ++looked) {
+        auto one = make_gateway_settings(site.how(), site.runs().cell(*cell)->config, providers);
+        if (!one) {
+            return refused{one.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
+                           fmt::format("cell {}: {}", matrix.at(*cell).label, one.error().message)};
+        }
+        if (*one) {
+            found = std::move(**one);
+        }
+    }
+    return found;
+}
+
+json admission_json(const sweep_site& site) {
+    const auto& each = site.common().limits.reservation;
+    return {{"at_once", std::min(site.at_once(), site.max_runs().value_or(site.at_once()))},
+            {"capacity",
+             {{"memory_bytes", site.capacity().memory.count},
+              {"disk_bytes", site.capacity().disk.count},
+              {"processes", site.capacity().processes},
+              {"cpus", site.capacity().milli_cpus / 1000.0},
+              {"open_files", site.capacity().open_files}}},
+            {"each_run",
+             {{"memory_bytes", each.memory.count},
+              {"disk_bytes", each.disk.count},
+              {"processes", each.processes},
+              {"cpus", each.milli_cpus / 1000.0},
+              {"open_files", each.open_files}}}};
+}
+
+exit_code print_plan(sweep_site& site, bool as_json) {
+    const auto plan = config::plan_sweep(site.runs());
+    const auto at_once = std::min(site.at_once(), site.max_runs().value_or(site.at_once()));
+    const auto& each = site.common().limits.reservation;
+    const bytes disk{each.disk.count * at_once};
+    if (as_json) {
+        auto out = config::sweep_plan_json(plan);
+        out["admission"] = admission_json(site);
+        out["disk_bytes_at_once"] = disk.count;
+        fmt::print("{}\n", out.dump());
+        return exit_code::fine;
+    }
+    for (const auto& note : site.notes()) {
+        fmt::print("{}\n", note);
+    }
+    fmt::print("{}", config::sweep_plan_text(plan));
+    fmt::print("the ledger admits {} runs at once, each with memory {}, disk {}, {} processes; {} of disk at once\n",
+               at_once, format_size(each.memory), format_size(each.disk), each.processes, format_size(disk));
+    return exit_code::fine;
+}
+
+exit_code code_of(const console::ending& how, bool interrupted) {
+    if (interrupted) {
+        return exit_code::interrupted;
+    }
+    return how.trouble || how.counts.errors > 0 ? exit_code::run_error : exit_code::fine;
+}
+
+/// Runs what is left of the sweep, until it ends or is told to.
+exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& options, opened_sweep opened,
+                    std::optional<gateway::gateway_settings> models) {
+    const auto& file = site.runs().file().sweep;
+    const auto& matrix = site.runs().matrix();
+    const auto watch = std::make_shared<console>(choose_mode(options), matrix.count_kept() * file.repeat);
+    auto settings = make_tree_settings(site.common(), site.how(), watch);
+    if (!settings) {
+        return refuse({exit_code::machine_lacks, settings.error().message});
+    }
+    settings->plan.emplace(matrix.count_kept(), [&matrix](std::uint64_t from) { return matrix.next_kept(from); },
+                           rules_of(file), std::move(opened.before));
+    settings->make_order = [&site](actors::run_key key, attempt_number attempt) { return site.order(key, attempt); };
+    settings->capacity = site.capacity();
+    settings->max_runs = site.max_runs();
+    settings->window = actors::with_slack(site.at_once());
+    settings->disk = options.folder;
+    settings->budget = {file.budget.tokens, file.budget.usd};
+    settings->spent_before = opened.spent;
+    settings->deadline = file.deadlines.sweep;
+    settings->models = std::move(models);
+    settings->journal = std::move(opened.journal);
+    settings->journal->describe = [&site](std::uint64_t cell) { return site.describe(cell); };
+    for (const auto* notes : {&site.notes(), &opened.notes}) {
+        for (const auto& note : *notes) {
+            watch->say(note);
+        }
+    }
+    auto finished = watch->finished();
+    const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
+    auto control = control_socket::open(io.context(), options.folder,
+                                        [&tree](actors::sweep_control what, auto answer) {
+                                            tree->control(std::move(what), std::move(answer));
+                                        });
+    if (!control) {
+        watch->say("chalk sweep: " + control.error().message + "; `chalk sweep ctl` will not reach it");
+    }
+    const interrupts signals(
+        io.context(),
+        [&](const std::string& reason) {
+            watch->say(fmt::format("chalk sweep: {}: nothing more starts, what is under way ends now and will be run "
+                                   "again by `chalk sweep resume {}`. Again to kill it.",
+                                   reason, options.folder.string()));
+            tree->cancel(reason);
+        },
+        [&](const std::string& reason) {
+            watch->say("chalk sweep: killing every run");
+            tree->kill(reason);
+        });
+    const console::ending how = finished.get();
+    if (control) {
+        control->reset(); // before the tree, which it asks
+    }
+    watch->print_summary(how);
+    return code_of(how, signals.happened());
+}
+
+exit_code report(const sweep_options& options, exit_code code) {
+    if (!options.json) {
+        const auto shown = show_status(options.folder, false);
+        return code == exit_code::fine ? shown : code;
+    }
+    return code;
+}
+
+} // namespace
+
+exit_code execute_sweep(const sweep_options& options) {
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto providers = gateway::take_provider_settings(); // before there are threads and children
+    auto file = config::load_sweep_file(options.config);
+    if (!file) {
+        return refuse(usage(file.error()));
+    }
+    io_thread io;
+    auto site = sweep_site::prepare(io.context(), *file, options.how, options.folder, options.dry_run);
+    if (!site) {
+        return refuse(site.error());
+    }
+    auto models = models_of(**site, providers);
+    if (!models) {
+        return refuse(models.error());
+    }
+    if (options.dry_run) {
+        return print_plan(**site, options.json);
+    }
+    auto opened = create_sweep(options.folder, *file, options.config, options.how);
+    if (!opened) {
+        return refuse(usage(opened.error()));
+    }
+    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
+}
+
+exit_code resume_sweep(const sweep_options& options) {
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto providers = gateway::take_provider_settings();
+    auto stored = read_sweep(options.folder);
+    if (!stored) {
+        return refuse(usage(stored.error()));
+    }
+    const std::uint64_t repeats = stored->file.sweep.repeat;
+    io_thread io;
+    auto site = sweep_site::prepare(io.context(), std::move(stored->file), stored->how, options.folder,
+                                    options.dry_run);
+    if (!site) {
+        return refuse(site.error());
+    }
+    auto models = models_of(**site, providers);
+    if (!models) {
+        return refuse(models.error());
+    }
+    if (options.dry_run) {
+        return print_plan(**site, options.json);
+    }
+    auto opened = take_up_sweep(options.folder, repeats, options.requeue);
+    if (!opened) {
+        return refuse(usage(opened.error()));
+    }
+    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
+}
+
+} // namespace chalk::cli
