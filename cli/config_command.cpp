@@ -2,6 +2,7 @@
 #include "cli/show/terminal.hpp"
 #include "config/run_config.hpp"
 #include "config/run_config_keys.hpp"
+#include "config/sweep/sweep_file.hpp"
 #include "protocol/core/json_text.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ struct config_options {
     std::string config;
     bool as_json = false;
     bool markdown = false;
+    bool sweep = false;
     std::vector<config::override_value> overrides;
 };
 
@@ -67,18 +69,22 @@ exit_code show_config(const config_options& options) {
 }
 
 exit_code show_schema(const config_options& options) {
-    return put(options.markdown ? config::run_config_markdown() : dump_json(config::run_config_schema(), 2) + "\n");
+    if (options.markdown) {
+        return put(options.sweep ? config::sweep_file_markdown() : config::run_config_markdown());
+    }
+    return put(dump_json(options.sweep ? config::sweep_file_schema() : config::run_config_schema(), 2) + "\n");
 }
 
 } // namespace
 
 void add_config_command(CLI::App& app, exit_code& code) {
-    auto* command = app.add_subcommand("config", "Explain run configs");
+    auto* command = app.add_subcommand("config", "Explain run configs and sweep files");
     command->require_subcommand(1);
     const auto options = std::make_shared<config_options>();
 
     auto* schema = command->add_subcommand("schema", "Print the run config's JSON Schema (draft 7)");
-    schema->add_flag("--markdown", options->markdown, "print the table of docs/reference/run-config.md instead");
+    schema->add_flag("--sweep", options->sweep, "that of the sweep file");
+    schema->add_flag("--markdown", options->markdown, "print the table of the page in docs/reference instead");
     schema->callback([options, &code] { code = show_schema(*options); });
 
     auto* show = command->add_subcommand("show", "Print every value of a run config and where it comes from");

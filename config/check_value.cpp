@@ -34,7 +34,7 @@ std::string check_text(const key_spec& spec, const std::string& text) {
     if (text.find('\0') != std::string::npos) {
         return fmt::format("expected {}, got text with a NUL character", expectation(spec));
     }
-    if (spec.path == "run_id") {
+    if (spec.pattern == run_id_pattern) {
         const auto id = run_id::parse(text);
         return id ? std::string{} : id.error().message;
     }
@@ -79,9 +79,16 @@ std::string expectation(const key_spec& spec) {
     case value_kind::object:
         return "an object";
     case value_kind::text_list:
-        return "a list of strings";
+        return spec.choices.empty() ? "a list of strings"
+                                    : fmt::format("a list of any of \"{}\"", fmt::join(spec.choices, "\", \""));
     case value_kind::script:
         return "a path or a list of steps";
+    case value_kind::run_config_or_path:
+        return "a run config or the path of one";
+    case value_kind::axes:
+        return "an object of lists";
+    case value_kind::filters:
+        return "a list of objects";
     }
     return {};
 }
@@ -102,10 +109,16 @@ std::string check_value(const key_spec& spec, const json& value) {
             return value.is_number() && value.get<double>() > 0 &&
                    value.get<double>() <= static_cast<double>(spec.maximum);
         case value_kind::object:
+        case value_kind::axes:
             return value.is_object();
         case value_kind::text_list:
             return value.is_array() &&
                    std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_string(); });
+        case value_kind::run_config_or_path:
+            return value.is_object() || (value.is_string() && !value.get_ref<const std::string&>().empty());
+        case value_kind::filters:
+            return value.is_array() &&
+                   std::all_of(value.begin(), value.end(), [](const json& item) { return item.is_object(); });
         case value_kind::script:
             return value.is_string() || value.is_array();
         }
@@ -113,6 +126,13 @@ std::string check_value(const key_spec& spec, const json& value) {
     };
     if (!fits()) {
         return fmt::format("expected {}, got {}", expectation(spec), preview(value));
+    }
+    if (spec.kind == value_kind::text_list && !spec.choices.empty()) {
+        for (const auto& item : value) {
+            if (auto wrong = check_text(spec, item.get<std::string>()); !wrong.empty()) {
+                return wrong;
+            }
+        }
     }
     return spec.kind == value_kind::text ? check_text(spec, value.get<std::string>()) : std::string{};
 }

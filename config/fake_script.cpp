@@ -34,8 +34,7 @@ class script_check {
   private:
     void refuse(const std::string& path, std::string_view cause) {
         if (wrong_.empty()) {
-            wrong_ = path.empty() ? fmt::format("{}: {}", document_.name, cause)
-                                  : fmt::format("{}: {}: {}", document_.place_of(path), path, cause);
+            wrong_ = document_.at(path, cause).message;
         }
     }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 namespace chalk::config {
@@ -62,9 +63,10 @@ class document_builder {
         auto& object = open_.back();
         const auto place = join_path(object.path, name);
         if (object.value->contains(name)) {
-            return refuse(place, fmt::format("the key is there twice (first on line {})", document_.lines[place]));
+            return refuse(place,
+                          fmt::format("the key is there twice (first on line {})", document_.places[place].line));
         }
-        document_.lines[place] = line_;
+        mark(place);
         object.key = std::move(name);
         return true;
     }
@@ -95,6 +97,8 @@ class document_builder {
                                       : join_path(last.path, last.key);
     }
 
+    void mark(const std::string& path) { document_.places[path] = {line_, document_.places.size()}; }
+
     json* place(json value) {
         if (open_.empty()) {
             document_.value = std::move(value);
@@ -103,7 +107,7 @@ class document_builder {
         auto& last = open_.back();
         if (last.value->is_array()) {
             if (value.is_structured()) { // a long list of numbers needs no map of its lines
-                document_.lines[join_path(last.path, last.value->size())] = line_;
+                mark(join_path(last.path, last.value->size()));
             }
             return &last.value->emplace_back(std::move(value));
         }
@@ -159,15 +163,46 @@ std::string join_path(std::string_view base, std::size_t index) {
 }
 
 std::string json_document::place_of(const std::string& path) const {
-    for (auto known = path; !known.empty(); known.erase(std::min(known.find_last_of(".["), known.size()))) {
-        if (const auto found = lines.find(known); found != lines.end()) {
-            return fmt::format("{}:{}", name, found->second);
+    for (auto known = full_path(path); !known.empty(); known.erase(std::min(known.find_last_of(".["), known.size()))) {
+        if (const auto found = places.find(known); found != places.end()) {
+            return fmt::format("{}:{}", name, found->second.line);
         }
         if (known.find_last_of(".[") == std::string::npos) {
             break;
         }
     }
     return name;
+}
+
+std::string json_document::full_path(const std::string& path) const {
+    if (root.empty() || path.empty()) {
+        return root + path;
+    }
+    return path.front() == '[' ? root + path : fmt::format("{}.{}", root, path);
+}
+
+failure json_document::at(const std::string& path, std::string_view cause) const {
+    const auto shown = full_path(path);
+    return config_failure(shown.empty() ? fmt::format("{}: {}", name, cause)
+                                        : fmt::format("{}: {}: {}", place_of(path), shown, cause));
+}
+
+std::vector<std::string> json_document::names_at(const json& object, const std::string& path) const {
+    std::vector<std::pair<std::size_t, std::string>> found;
+    for (const auto& [key, unused] : object.items()) {
+        const auto place = places.find(full_path(join_path(path, key)));
+        found.emplace_back(place == places.end() ? 0 : place->second.order, key);
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<std::string> names;
+    for (auto& [order, key] : found) {
+        names.push_back(std::move(key));
+    }
+    return names;
+}
+
+json_document json_document::part(const std::string& key) const {
+    return {name, value.value(key, json()), places, full_path(join_path("", key))};
 }
 
 result<json_document> read_json_document(std::string_view text, std::string name) {

@@ -1,11 +1,9 @@
 #include "config/run_config.hpp"
 
-#include "config/environment_manifest.hpp"
+#include "config/config_files.hpp"
 #include "config/fake_script.hpp"
-#include "config/json_document.hpp"
-#include "config/nearest.hpp"
-#include "config/run_config_keys.hpp"
-#include "protocol/core/read_file.hpp"
+#include "config/read_keys.hpp"
+#include "config/seed.hpp"
 
 #include <fmt/format.h>
 
@@ -17,204 +15,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr bytes largest_config = 8_MiB;
-
-/// A config's text before it is understood: the document, and the folder that its paths are relative to.
-struct source_text {
-    json_document document;
-    fs::path folder;
-};
-
-bool is_json_text(std::string_view source) {
-    const auto first = source.find_first_not_of(" \t\r\n");
-    return first != std::string_view::npos && source[first] == '{';
-}
-
-result<source_text> read_source(const std::string& source) {
-    if (is_json_text(source)) {
-        auto document = read_json_document(source, "--config");
-        if (!document) {
-            return document.error();
-        }
-        return source_text{std::move(*document), {}};
-    }
-    auto text = read_file(source, largest_config);
-    if (!text) {
-        return text.error();
-    }
-    auto document = read_json_document(*text, source);
-    if (!document) {
-        return document.error();
-    }
-    return source_text{std::move(*document), fs::path(source).parent_path()};
-}
-
-failure at(const json_document& document, const std::string& path, std::string_view cause) {
-    return config_failure(fmt::format("{}: {}: {}", document.place_of(path), path, cause));
-}
-
-/// Where else a name is a key: "max_turns" at the top was meant for "limits".
-std::optional<std::string> key_elsewhere(std::string_view name) {
-    for (const auto& spec : run_config_keys()) {
-        if (spec.path.size() > name.size() && spec.path.ends_with(name) &&
-            spec.path[spec.path.size() - name.size() - 1] == '.') {
-            return std::string(spec.path);
-        }
-    }
-    return std::nullopt;
-}
-
-failure unknown_key(const json_document& document, const std::string& group, const std::string& name) {
-    const auto known = names_in(group);
-    auto hint = suggestion(name, known);
-    if (const auto elsewhere = key_elsewhere(name); elsewhere) {
-        hint = fmt::format("; did you mean \"{}\"?", *elsewhere);
-    } else if (const auto meant = nearest(name, known); meant && !group.empty()) {
-        hint = fmt::format("; did you mean \"{}\"?", join_path(group, *meant));
-    }
-    return at(document, join_path(group, name), "unknown key" + hint);
-}
-
-/// Every key of a level must be a row of the table or a group, in the file's terms.
-result<void> check_names(const json_document& document, const json& level, const std::string& group) {
-    const auto known = names_in(group);
-    for (const auto& [name, value] : level.items()) {
-        const auto path = join_path(group, name);
-        if (std::find(known.begin(), known.end(), name) == known.end()) {
-            return unknown_key(document, group, name);
-        }
-        if (!is_group(path)) {
-            continue;
-        }
-        if (!value.is_object()) {
-            return at(document, path, fmt::format("expected an object, got {}", preview(value)));
-        }
-        if (auto checked = check_names(document, value, path); !checked) {
-            return checked;
-        }
-    }
-    return {};
-}
-
-/// The value at "group.name" of the document, or null.
-const json* find_value(const json& document, std::string_view path) {
-    const auto dot = path.find('.');
-    const auto found = document.find(path.substr(0, dot));
-    if (found == document.end()) {
-        return nullptr;
-    }
-    return dot == std::string_view::npos ? &*found : find_value(*found, path.substr(dot + 1));
-}
-
-const override_value* find_override(const std::vector<override_value>& overrides, std::string_view path) {
-    // The last flag stands, as on any command line.
-    const auto found =
-        std::find_if(overrides.rbegin(), overrides.rend(), [&](const override_value& one) { return one.key == path; });
-    return found == overrides.rend() ? nullptr : &*found;
-}
-
 /// Sets every key from its flag, its place in the document, or its default.
-result<loaded_run_config> resolve(const json_document& document, const std::vector<override_value>& overrides) {
-    if (!document.value.is_object()) {
-        return config_failure(
-            fmt::format("{}: expected an object, got {}", document.place_of(""), preview(document.value)));
-    }
-    if (auto checked = check_names(document, document.value, ""); !checked) {
-        return checked.error();
-    }
-    for (const auto& one : overrides) {
-        if (find_key(one.key) == nullptr) {
-            return config_failure(fmt::format("{}: there is no key \"{}\"", one.flag, one.key));
-        }
-    }
-
+result<loaded_run_config> resolve(const json_document& document, const read_rules& rules) {
     loaded_run_config loaded;
-    for (const auto& spec : run_config_keys()) {
-        const std::string path(spec.path);
-        if (const auto* flag = find_override(overrides, spec.path)) {
-            if (const auto wrong = check_value(spec, flag->value); !wrong.empty()) {
-                return config_failure(fmt::format("{}: {}", flag->flag, wrong));
-            }
-            loaded.sources[path] = flag->flag;
-            if (spec.set != nullptr && !flag->value.is_null()) {
-                spec.set(loaded.config, flag->value);
-            }
-        } else if (const auto* value = find_value(document.value, spec.path)) {
-            if (const auto wrong = check_value(spec, *value); !wrong.empty()) {
-                return at(document, path, wrong);
-            }
-            loaded.sources[path] = document.place_of(path);
-            if (spec.set != nullptr && !value->is_null()) {
-                spec.set(loaded.config, *value);
-            }
-        } else if (spec.required) {
-            return config_failure(
-                fmt::format("{}: {}: this key is missing; expected {}", document.name, path, expectation(spec)));
-        } else {
-            loaded.sources[path] = "default";
+    auto sources = read_keys(document, run_config_table(), rules, [&](const key_spec& spec, const json& value) {
+        if (spec.set != nullptr) {
+            spec.set(loaded.config, value);
         }
+    });
+    if (!sources) {
+        return sources.error();
     }
+    loaded.sources = std::move(*sources);
     return loaded;
 }
 
 /// A value's place for a message, whether a file or a flag gave it.
-std::string place(const loaded_run_config& loaded, const std::string& path) {
-    const auto found = loaded.sources.find(path);
-    return found == loaded.sources.end() ? path : fmt::format("{}: {}", found->second, path);
+std::string place(const loaded_run_config& loaded, const json_document& document, const std::string& path) {
+    return fmt::format("{}: {}", loaded.sources.at(path), document.full_path(path));
 }
 
 /// A flag's paths are relative to the working directory, a file's to its folder.
-fs::path resolve_path(const loaded_run_config& loaded, const std::string& key, const fs::path& folder,
-                      const fs::path& path) {
-    const auto found = loaded.sources.find(key);
-    const bool from_flag =
-        found != loaded.sources.end() && found->second.starts_with("--") && !found->second.starts_with("--config:");
-    std::error_code error;
-    const auto absolute = fs::absolute(from_flag ? path : folder / path, error);
-    return error ? path : absolute.lexically_normal();
-}
-
-result<void> find_environment(loaded_run_config& loaded, const fs::path& folder) {
-    auto& environment = loaded.config.environment;
-    if (environment == noop_environment) {
-        return {};
-    }
-    const auto refuse = [&](const failure& why) {
-        return config_failure(fmt::format("{}: {}", place(loaded, "environment"), why.message));
-    };
-    if (environment.string().starts_with("builtin:")) {
-        return refuse(config_failure(fmt::format("the only built-in environment is \"{}\"", noop_environment)));
-    }
-    environment = resolve_path(loaded, "environment", folder, environment);
-    if (!environment.has_filename()) { // a trailing slash would hide the folder's name
-        environment = environment.parent_path();
-    }
-    if (auto manifest = load_environment_manifest(environment); !manifest) {
-        return refuse(manifest.error());
-    }
-    return {};
-}
-
-result<void> find_script(loaded_run_config& loaded, const json_document& document, const fs::path& folder) {
-    const std::string key = "fake_model.script";
-    auto& script = loaded.config.fake.script;
-    if (!script.is_string()) {
-        return check_fake_script(document, script, key);
-    }
-    const auto file = resolve_path(loaded, key, folder, script.get<std::string>());
-    auto text = read_file(file, largest_config);
-    if (!text) {
-        return config_failure(fmt::format("{}: {}", place(loaded, key), text.error().message));
-    }
-    auto read = read_json_document(*text, file.string());
-    if (!read) {
-        return read.error();
-    }
-    if (auto checked = check_fake_script(*read, read->value, ""); !checked) {
-        return checked;
-    }
-    script = std::move(read->value);
-    return {};
+fs::path folder_of(const loaded_run_config& loaded, const std::string& key, const fs::path& folder) {
+    const auto& source = loaded.sources.at(key);
+    const bool from_flag = source.starts_with("--") && source != "--config" && !source.starts_with("--config:");
+    return from_flag ? fs::path() : folder;
 }
 
 } // namespace
@@ -240,29 +65,44 @@ run_id make_run_id(const fs::path& environment, wall_time now) {
     return run_id::parse(fmt::format("{}-{}", name.empty() ? "run" : name, time)).value();
 }
 
-result<loaded_run_config> load_run_config(const std::string& source, const std::vector<override_value>& overrides) {
-    auto text = read_source(source);
-    if (!text) {
-        return text.error();
-    }
-    auto loaded = resolve(text->document, overrides);
+result<loaded_run_config> load_run_config(const config_source& source, const read_rules& rules) {
+    auto loaded = resolve(source.document, rules);
     if (!loaded) {
         return loaded;
     }
-    if (auto found = find_environment(*loaded, text->folder); !found) {
-        return found.error();
+    auto& config = loaded->config;
+    if (!config.environment.empty()) {
+        const std::string key = "environment";
+        auto found = find_environment(config.environment, folder_of(*loaded, key, source.folder));
+        if (!found) {
+            return config_failure(fmt::format("{}: {}", place(*loaded, source.document, key), found.error().message));
+        }
+        config.environment = std::move(*found);
     }
-    if (auto found = find_script(*loaded, text->document, text->folder); !found) {
-        return found.error();
+    const std::string key = "fake_model.script";
+    auto script = find_script(source.document, key, config.fake.script, folder_of(*loaded, key, source.folder),
+                              place(*loaded, source.document, key));
+    if (!script) {
+        return script.error();
     }
-    if (loaded->config.id.empty()) {
+    config.fake.script = std::move(*script);
+    return loaded;
+}
+
+result<loaded_run_config> load_run_config(const std::string& source, const std::vector<override_value>& overrides) {
+    auto read = read_config_source(source);
+    if (!read) {
+        return read.error();
+    }
+    auto loaded = load_run_config(*read, {overrides});
+    if (loaded && loaded->config.id.empty()) {
         loaded->config.id = make_run_id(loaded->config.environment, std::chrono::system_clock::now());
     }
     return loaded;
 }
 
 result<run_config> parse_resolved_config(const json& value) {
-    const json_document document{"run config", value, {}};
+    const json_document document{"run config", value};
     auto loaded = resolve(document, {});
     if (!loaded) {
         return loaded.error();
@@ -307,6 +147,9 @@ result<std::vector<run_config>> split(const run_config& config, std::size_t n) {
         }
         auto run = config;
         run.id = std::move(*id);
+        if (run.seed) {
+            run.seed = seed_of(*run.seed, i);
+        }
         const auto extension = config.transcript_file.has_extension() ? config.transcript_file.extension() : ".json";
         run.transcript_file.replace_filename(
             fmt::format("{}_{}{}", config.transcript_file.stem().string(), i, extension.string()));

@@ -100,7 +100,8 @@ inline constexpr std::string_view noop_environment = "builtin:noop";
 /// "<name of the environment's folder>-<UTC time to the millisecond>".
 [[nodiscard]] run_id make_run_id(const std::filesystem::path& environment, wall_time now);
 
-/// The configs of `-n N`: ids `<id>-<i>`, files `<name>_<i>.json`, websocket port plus i. For n == 1 the config itself.
+/// The configs of `-n N`: ids `<id>-<i>`, seeds derived from the config's (seed_of), files `<name>_<i>.json`, websocket
+/// port plus i. For n == 1 the config itself.
 [[nodiscard]] result<std::vector<run_config>> split(const run_config& config, std::size_t n);
 
 } // namespace chalk::config

@@ -1,6 +1,7 @@
 #include "config/run_config.hpp"
 
 #include "config/run_config_keys.hpp"
+#include "config/seed.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -46,6 +47,7 @@ const std::string every_key = R"({
   "task": "second",
   "task_args": {"difficulty": 3},
   "run_id": "try-1",
+  "seed": 9007199254740991,
   "transcript_file": "out/here.json",
   "agent": "builtin",
   "model": "some-model",
@@ -74,6 +76,7 @@ TEST_CASE("every key of a run config is read") {
     CHECK(c.task == "second");
     CHECK(c.task_args == json{{"difficulty", 3}});
     CHECK(c.id.str() == "try-1");
+    CHECK(c.seed == 9'007'199'254'740'991);
     CHECK(c.transcript_file == "out/here.json");
     CHECK(c.agent == "builtin");
     CHECK(c.model == "some-model");
@@ -270,6 +273,7 @@ TEST_CASE("parallel runs get ids, files and ports of their own") {
     config.id = run_id::parse("x").value();
     config.transcript_file = "out/t.json";
     config.websocket_port = std::uint16_t{8000};
+    config.seed = 5;
     auto runs = split(config, 3);
     REQUIRE(runs);
     REQUIRE(runs->size() == 3);
@@ -277,6 +281,8 @@ TEST_CASE("parallel runs get ids, files and ports of their own") {
     CHECK(runs->at(2).id.str() == "x-2");
     CHECK(runs->at(2).transcript_file == "out/t_2.json");
     CHECK(runs->at(2).websocket_port == 8002);
+    CHECK(runs->at(2).seed == seed_of(5, 2));
+    CHECK(split(config, 1)->at(0).seed == 5);
     CHECK(split(config, 1)->at(0).id.str() == "x");
     CHECK_FALSE(split(config, 0));
     config.websocket_port = std::uint16_t{65534};

@@ -1,25 +1,21 @@
 #include "config/run_config_keys.hpp"
 
 #include "config/cli_agent.hpp"
-
-#include <algorithm>
-#include <array>
+#include "config/optional_json.hpp"
 
 namespace chalk::config {
 
 namespace {
 
-template<class T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json();
+std::optional<seconds> optional_seconds(const json& value) {
+    return value.is_null() ? std::nullopt : std::optional(seconds(value.get<std::uint32_t>()));
 }
 
 json seconds_or_null(const std::optional<seconds>& value) {
     return value ? json(value->count()) : json();
 }
 
-// JSON Schema and the loader agree on these through a test (run_config_schema.test.cpp).
-constexpr std::string_view run_id_pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$";
+// JSON Schema and the loader agree on it through a test (run_config_schema.test.cpp).
 constexpr std::string_view uri_pattern = "^((https?|wss?)://.+)?$";
 
 const std::vector<key_spec>& table() {
@@ -44,8 +40,19 @@ const std::vector<key_spec>& table() {
          .pattern = run_id_pattern,
          .shown_default = "environment and time",
          .doc = "Name of the run: 1 to 100 letters, digits, dots, underscores and dashes, a letter or digit first.",
-         .set = [](run_config& c, const json& v) { c.id = run_id::parse(v.get<std::string>()).value(); },
+         .set = [](run_config& c,
+                   const json& v) { c.id = v.is_null() ? run_id{} : run_id::parse(v.get<std::string>()).value(); },
          .get = [](const run_config& c) { return c.id.empty() ? json() : json(c.id.str()); }},
+        {.path = "seed",
+         .kind = value_kind::whole_number,
+         .nullable = true,
+         .maximum = largest_seed,
+         .shown_default = "none",
+         .doc =
+             "Number that the environment's code may draw its randomness from; a sweep, or -n N, gives each run one of "
+             "its own, derived from it.",
+         .set = [](run_config& c, const json& v) { c.seed = optional_of<std::uint64_t>(v); },
+         .get = [](const run_config& c) { return or_null(c.seed); }},
         {.path = "transcript_file",
          .doc = "Where the transcript goes, relative to the working directory.",
          .set = [](run_config& c, const json& v) { c.transcript_file = v.get<std::string>(); },
@@ -101,7 +108,7 @@ const std::vector<key_spec>& table() {
          .maximum = 65535,
          .shown_default = "no listener",
          .doc = "Port on which the run's events are served; with -n N, run i takes this port plus i.",
-         .set = [](run_config& c, const json& v) { c.websocket_port = v.get<std::uint16_t>(); },
+         .set = [](run_config& c, const json& v) { c.websocket_port = optional_of<std::uint16_t>(v); },
          .get = [](const run_config& c) { return or_null(c.websocket_port); }},
         {.path = "mcp_server_config.host",
          .doc = "Address on which the tool server listens inside the sandbox.",
@@ -125,7 +132,7 @@ const std::vector<key_spec>& table() {
          .maximum = 1'000'000,
          .shown_default = "no limit",
          .doc = "Assistant turns a step may take; the step then ends and is judged as it stands.",
-         .set = [](run_config& c, const json& v) { c.limit.max_turns = v.get<std::uint32_t>(); },
+         .set = [](run_config& c, const json& v) { c.limit.max_turns = optional_of<std::uint32_t>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.max_turns); }},
         {.path = "limits.max_time_s",
          .kind = value_kind::whole_number,
@@ -134,7 +141,7 @@ const std::vector<key_spec>& table() {
          .maximum = 31'536'000,
          .shown_default = "no limit",
          .doc = "Seconds a step may take by the clock; the step then ends and is judged as it stands.",
-         .set = [](run_config& c, const json& v) { c.limit.max_time = seconds(v.get<std::uint32_t>()); },
+         .set = [](run_config& c, const json& v) { c.limit.max_time = optional_seconds(v); },
          .get = [](const run_config& c) { return seconds_or_null(c.limit.max_time); }},
         {.path = "limits.max_context_tokens",
          .kind = value_kind::whole_number,
@@ -143,7 +150,7 @@ const std::vector<key_spec>& table() {
          .maximum = 1'000'000'000,
          .shown_default = "no limit",
          .doc = "Tokens that one model call may use; the step then ends and is judged as it stands.",
-         .set = [](run_config& c, const json& v) { c.limit.max_context_tokens = v.get<std::uint64_t>(); },
+         .set = [](run_config& c, const json& v) { c.limit.max_context_tokens = optional_of<std::uint64_t>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.max_context_tokens); }},
         {.path = "limits.max_working_time_s",
          .kind = value_kind::whole_number,
@@ -153,7 +160,7 @@ const std::vector<key_spec>& table() {
          .shown_default = "no limit",
          .doc = "Seconds a step may take without those it waits for the model; the step then ends and is judged as it "
                 "stands.",
-         .set = [](run_config& c, const json& v) { c.limit.max_working_time = seconds(v.get<std::uint32_t>()); },
+         .set = [](run_config& c, const json& v) { c.limit.max_working_time = optional_seconds(v); },
          .get = [](const run_config& c) { return seconds_or_null(c.limit.max_working_time); }},
         {.path = "limits.max_total_tokens",
          .kind = value_kind::whole_number,
@@ -162,7 +169,7 @@ const std::vector<key_spec>& table() {
          .maximum = 1'000'000'000'000,
          .shown_default = "no limit",
          .doc = "Input and output tokens of all model calls of a step; the step then ends and is judged as it stands.",
-         .set = [](run_config& c, const json& v) { c.limit.max_total_tokens = v.get<std::uint64_t>(); },
+         .set = [](run_config& c, const json& v) { c.limit.max_total_tokens = optional_of<std::uint64_t>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.max_total_tokens); }},
         {.path = "limits.max_run_turns",
          .kind = value_kind::whole_number,
@@ -171,7 +178,7 @@ const std::vector<key_spec>& table() {
          .maximum = 1'000'000,
          .shown_default = "no limit",
          .doc = "As max_turns, over all steps of a run; steps that are left end at once and are judged as they stand.",
-         .set = [](run_config& c, const json& v) { c.limit.run.max_turns = v.get<std::uint32_t>(); },
+         .set = [](run_config& c, const json& v) { c.limit.run.max_turns = optional_of<std::uint32_t>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.run.max_turns); }},
         {.path = "limits.max_run_time_s",
          .kind = value_kind::whole_number,
@@ -180,7 +187,7 @@ const std::vector<key_spec>& table() {
          .maximum = 31'536'000,
          .shown_default = "no limit",
          .doc = "As max_time_s, from the start of the first step.",
-         .set = [](run_config& c, const json& v) { c.limit.run.max_time = seconds(v.get<std::uint32_t>()); },
+         .set = [](run_config& c, const json& v) { c.limit.run.max_time = optional_seconds(v); },
          .get = [](const run_config& c) { return seconds_or_null(c.limit.run.max_time); }},
         {.path = "limits.max_run_working_time_s",
          .kind = value_kind::whole_number,
@@ -189,7 +196,7 @@ const std::vector<key_spec>& table() {
          .maximum = 31'536'000,
          .shown_default = "no limit",
          .doc = "As max_working_time_s, over all steps of a run.",
-         .set = [](run_config& c, const json& v) { c.limit.run.max_working_time = seconds(v.get<std::uint32_t>()); },
+         .set = [](run_config& c, const json& v) { c.limit.run.max_working_time = optional_seconds(v); },
          .get = [](const run_config& c) { return seconds_or_null(c.limit.run.max_working_time); }},
         {.path = "limits.max_run_total_tokens",
          .kind = value_kind::whole_number,
@@ -198,7 +205,7 @@ const std::vector<key_spec>& table() {
          .maximum = 1'000'000'000'000,
          .shown_default = "no limit",
          .doc = "As max_total_tokens, over all steps of a run.",
-         .set = [](run_config& c, const json& v) { c.limit.run.max_total_tokens = v.get<std::uint64_t>(); },
+         .set = [](run_config& c, const json& v) { c.limit.run.max_total_tokens = optional_of<std::uint64_t>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.run.max_total_tokens); }},
         {.path = "limits.max_usd",
          .kind = value_kind::amount,
@@ -207,7 +214,7 @@ const std::vector<key_spec>& table() {
          .shown_default = "no limit",
          .doc = "US dollars that the run's model calls may cost, by the file of --prices; the gateway then refuses "
                 "more.",
-         .set = [](run_config& c, const json& v) { c.limit.max_usd = v.get<double>(); },
+         .set = [](run_config& c, const json& v) { c.limit.max_usd = optional_of<double>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.max_usd); }},
         {.path = "extra_config",
          .kind = value_kind::object,
@@ -223,42 +230,10 @@ const std::vector<key_spec>& table() {
     return keys;
 }
 
-/// The path's last name and what stands before it.
-std::pair<std::string_view, std::string_view> split_path(std::string_view path) {
-    const auto dot = path.rfind('.');
-    return dot == std::string_view::npos ? std::pair(std::string_view{}, path)
-                                         : std::pair(path.substr(0, dot), path.substr(dot + 1));
-}
-
 } // namespace
 
 std::span<const key_spec> run_config_keys() {
     return table();
-}
-
-const key_spec* find_key(std::string_view path) {
-    const auto found =
-        std::find_if(table().begin(), table().end(), [&](const key_spec& spec) { return spec.path == path; });
-    return found == table().end() ? nullptr : &*found;
-}
-
-bool is_group(std::string_view path) {
-    return find_key(path) == nullptr && std::any_of(table().begin(), table().end(), [&](const key_spec& s) {
-               return split_path(s.path).first == path;
-           });
-}
-
-std::vector<std::string> names_in(std::string_view group) {
-    std::vector<std::string> names;
-    for (const auto& spec : table()) {
-        const auto [parent, name] = split_path(spec.path);
-        if (parent == group) {
-            names.emplace_back(name);
-        } else if (group.empty() && is_group(parent) && std::find(names.begin(), names.end(), parent) == names.end()) {
-            names.emplace_back(parent);
-        }
-    }
-    return names;
 }
 
 } // namespace chalk::config

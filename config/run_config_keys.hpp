@@ -3,6 +3,7 @@
 #pragma once
 
 #include "config/run_config.hpp"
+#include "config/seed.hpp"
 
 #include <span>
 #include <string>
@@ -18,6 +19,10 @@ enum class value_kind {
     object,
     text_list,
     script, ///< of the fake model: a path, or a list of steps (fake_script.hpp)
+    // Of a sweep file (sweep/sweep_file_keys.hpp):
+    run_config_or_path,
+    axes,    ///< an object of lists
+    filters, ///< a list of objects
 };
 
 struct key_spec {
@@ -27,22 +32,22 @@ struct key_spec {
     bool nullable = false; ///< null is the same as leaving the key out
     std::uint64_t minimum = 0;
     std::uint64_t maximum = 0;
-    std::vector<std::string_view> choices = {}; ///< of text; empty: any
+    std::vector<std::string_view> choices = {}; ///< of text and of a text_list's items; empty: any
     std::string_view pattern = {};              ///< of text: as in JSON Schema; the loader has the same rule in code
     std::string_view shown_default = {};        ///< for a reader, where the value itself would not tell
     std::string_view doc = {};                  ///< one sentence, plain text
-    /// Takes a value that has passed check_value. Null where an enclosing key carries the value.
+    /// Takes a value that has passed check_value; null sets a nullable key as if it had been left out. No function
+    /// where an enclosing key carries the value, and in the keys of other files than run configs.
     void (*set)(run_config&, const json&) = nullptr;
     json (*get)(const run_config&) = nullptr;
 };
 
+/// Of every text that becomes a run_id, or the first part of one. JSON Schema and the loader agree on it through a test
+/// (run_config_schema.test.cpp).
+inline constexpr std::string_view run_id_pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$";
+
 [[nodiscard]] std::span<const key_spec> run_config_keys();
 [[nodiscard]] const key_spec* find_key(std::string_view path);
-
-/// The groups: keys whose value is an object that has rows of its own ("limits").
-[[nodiscard]] bool is_group(std::string_view path);
-/// What may stand in a group ("" is the top): names without the group's.
-[[nodiscard]] std::vector<std::string> names_in(std::string_view group);
 
 /// "a whole number from 1 to 65535": for messages and the reference.
 [[nodiscard]] std::string expectation(const key_spec& spec);

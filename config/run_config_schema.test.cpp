@@ -33,6 +33,8 @@ TEST_CASE("the schema and the loader agree") {
     check(R"({"environment": "x", "run_id": "a/b"})", false);
     check(R"({"environment": "x", "backend_uri": "b"})", false);
     check(R"({"environment": "x", "websocket_port": 0})", false);
+    check(R"({"environment": "x", "seed": 0})", true);
+    check(R"({"environment": "x", "seed": 9007199254740992})", false);
     check(R"({"environment": "x", "limits": {"max_turns": 0}})", false);
     check(R"({"environment": "x", "limits": {"max_turn": 1}})", false);
     check(R"({"environment": "x", "fake_model": {"script": [[{"txt": "a"}]]}})", false);

@@ -182,7 +182,7 @@ std::string joined(const std::vector<int>& numbers) {
 
 environment_launch launch_of(const harness_options& options) {
     return {options.places, options.student, options.config.environment == noop_environment_name,
-            options.config.id.str()};
+            options.config.id.str(), options.config.seed};
 }
 
 json environment_paths(const harness_places& places) {
@@ -217,6 +217,9 @@ result<process::command> host_command(const environment_launch& launch) {
                            "PYTHONDONTWRITEBYTECODE=1", fmt::format("PYTHONPATH={}", launch.places.python.string())};
     if (!launch.run.empty()) {
         command.environment.push_back("CHALK_RUN_ID=" + launch.run);
+    }
+    if (launch.seed) {
+        command.environment.push_back(fmt::format("CHALK_SEED={}", *launch.seed));
     }
     // The environment runs student code too (run_as_student): it needs the way into the student's groups.
     const auto& procs = launch.student.cgroup.procs;

@@ -12,7 +12,8 @@ struct environment_launch {
     harness_places places;
     confinement::student_settings student;
     bool noop = false;
-    std::string run; ///< CHALK_RUN_ID of the host; empty: not set
+    std::string run;                   ///< CHALK_RUN_ID of the host; empty: not set
+    std::optional<std::uint64_t> seed; ///< CHALK_SEED of the host; absent: not set
 };
 
 [[nodiscard]] environment_launch launch_of(const harness_options& options);

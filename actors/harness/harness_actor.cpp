@@ -139,8 +139,11 @@ class harness : public harness_core::stateful_base<harness_state> {
         }
         state.environment = spawn_environment(this, io_, launch_of(options_), environment_owner(self()));
         adopt(state.environment);
-        ask("load_task", {{"name", options_.config.task}, {"args", options_.config.task_args}},
-            defaults::environment_load);
+        json what = {{"name", options_.config.task}, {"args", options_.config.task_args}};
+        if (options_.config.seed) {
+            what["seed"] = *options_.config.seed;
+        }
+        ask("load_task", std::move(what), defaults::environment_load);
     }
 
     void carry_out(lifecycle::listen_for_tools&) {

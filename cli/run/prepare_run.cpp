@@ -270,7 +270,8 @@ std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, con
     order->prepare_only = options.prepare_only;
     order->reservation = prepared.limits.reservation;
     order->request.keep = options.keep;
-    order->models = make_account_settings(options, run, fmt::format("{}-{}", key.cell, key.index));
+    // A seed tells a run from its repeats as its index does, and from the same run with another seed.
+    order->models = make_account_settings(options, run, fmt::format("{}-{}", key.cell, run.seed.value_or(key.index)));
     if (run.environment != noop_environment) { // which saves none
         order->artifacts_folder =
             run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");

@@ -8,6 +8,7 @@
 #include "config/sweep/sweep_matrix.hpp"
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -86,6 +87,7 @@ struct loaded_sweep_file {
     provenance base_sources;
     sweep_matrix matrix;
     std::vector<std::vector<axis_change>> changes; ///< by axis and value, as in the matrix: what a cell does to `base`
+    json settings;                                 ///< what the file says besides base and axes
     /// "sha256:<hex>" over everything that decides what the runs do: base, scripts, axes, filters, repeat, seed. How
     /// fast and how often they are tried (retry, deadlines, stop, breaker, budget, seal_at) is left out. Contents of
     /// environments are not in it; the runs' provenance has their digests.
@@ -97,6 +99,11 @@ struct loaded_sweep_file {
 /// has file, line (where there is one), JSON path, what was expected, and the nearest known key.
 [[nodiscard]] result<loaded_sweep_file> load_sweep_file(const std::string& source,
                                                         const std::vector<override_value>& overrides = {});
+
+struct config_source;
+/// The same of a file that has been read (config/read_keys.hpp).
+[[nodiscard]] result<loaded_sweep_file> load_sweep_file(const config_source& source,
+                                                        const std::vector<override_value>& overrides);
 
 /// What a sweep's folder keeps for `chalk sweep resume`: the file with its base, scripts and folder resolved, so that
 /// neither the file nor the base has to stay where it was. JSON.

@@ -36,6 +36,9 @@ struct cell_values {
     std::string label; ///< for people: "model=openai/x task=a"; "base" for a sweep without axes; at most 120 bytes
 };
 
+/// At most `longest` (above 3) bytes of UTF-8, with "..." at the end of what was longer.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t longest);
+
 class sweep_matrix {
   public:
     /// One combination, the base alone.

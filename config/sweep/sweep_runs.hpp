@@ -2,6 +2,7 @@
 /// grows with the number of runs.
 #pragma once
 
+#include "config/seed.hpp"
 #include "config/sweep/sweep_file.hpp"
 
 #include <cstdint>
@@ -17,7 +18,6 @@ namespace chalk::config {
 struct resolved_cell {
     cell_values values;
     run_config config;
-    provenance sources; ///< by JSON path, as of `chalk config show`
 };
 
 class sweep_runs {
@@ -31,6 +31,9 @@ class sweep_runs {
 
     /// `number` is below matrix().combinations(). Shared with the cache of cells used last.
     [[nodiscard]] std::shared_ptr<const resolved_cell> cell(std::uint64_t number);
+
+    /// Where the values of a cell's config come from, by JSON path, as `chalk config show` has it.
+    [[nodiscard]] provenance sources(const resolved_cell& cell) const;
 
     /// "<name>.<cell id>.<repeat>"; `repeat` is below repeats().
     [[nodiscard]] run_id id(const resolved_cell& cell, std::uint64_t repeat) const;
@@ -49,11 +52,6 @@ class sweep_runs {
     std::filesystem::path out_;
     std::list<std::shared_ptr<const resolved_cell>> last_used_; ///< newest first
 };
-
-/// The seed of a repeat: from the sweep's seed and the repeat alone, by SHA-256, below 2^53 so that no JSON reader
-/// rounds it. The same repeat of all cells has the same seed (common random numbers): a comparison of cells is then not
-/// blurred by the luck of their seeds.
-[[nodiscard]] std::uint64_t seed_of(std::uint64_t sweep_seed, std::uint64_t repeat);
 
 /// "<out>/runs/<run_id>/attempt-<k>"
 [[nodiscard]] std::filesystem::path attempt_folder(const std::filesystem::path& out, const run_id& id,

@@ -24,10 +24,19 @@ class addition final : public chalk::sdk::task {
                  std::nullopt}};
     }
 
-    chalk::sdk::json pre_hook() override { return {{"left", left}, {"right", right}}; }
+    /// With the task_args {"random": true} the numbers come from the run's seed.
+    void load(const chalk::sdk::places&, const chalk::sdk::json& args) override {
+        if (seed && args.value("random", false)) {
+            constexpr std::uint64_t largest = 99;
+            left_ = static_cast<int>(1 + *seed % largest);
+            right_ = static_cast<int>(1 + *seed / largest % largest);
+        }
+    }
+
+    chalk::sdk::json pre_hook() override { return {{"left", left_}, {"right", right_}}; }
 
     chalk::sdk::step_start start_step(std::size_t) override {
-        return {"What is " + std::to_string(left) + " + " + std::to_string(right) + "? Submit the sum.",
+        return {"What is " + std::to_string(left_) + " + " + std::to_string(right_) + "? Submit the sum.",
                 chalk::sdk::json::object()};
     }
 
@@ -35,13 +44,13 @@ class addition final : public chalk::sdk::task {
         if (!submitted_) {
             return {0, false, "nothing was submitted", nullptr};
         }
-        bool right_sum = *submitted_ == left + right;
+        bool right_sum = *submitted_ == left_ + right_;
         return {right_sum ? 1.0 : 0.0, right_sum, right_sum ? "the sum is right" : "the sum is wrong", nullptr};
     }
 
   private:
-    static constexpr int left = 19;
-    static constexpr int right = 23;
+    int left_ = 19;
+    int right_ = 23;
     std::optional<int> submitted_;
 };
 

@@ -183,6 +183,8 @@ TEST_CASE("both SDKs refuse the same things with the same codes", "[environment]
     host.load();
     CHECK(code("load_task", {{"name", "no such task"}, {"args", json::object()}}) == -32602);
     CHECK(code("load_task", {{"name", 5}}) == -32602);
+    CHECK(code("load_task", {{"name", ""}, {"seed", -1}}) == -32602);
+    CHECK(code("load_task", {{"name", ""}, {"seed", "1"}}) == -32602);
     CHECK(code("start_step", {{"index", 1}}) == -32602);
     CHECK(code("start_step", {{"index", -1}}) == -32602);
     CHECK(code("start_step", {{"index", true}}) == -32602);
@@ -191,6 +193,14 @@ TEST_CASE("both SDKs refuse the same things with the same codes", "[environment]
     CHECK(code("dance", json::object()) == -32601);
     CHECK(code("list_tasks", json::array()) == -32602);
     CHECK(host.ok("list_tasks")["tasks"][0]["steps"] == 1);
+}
+
+TEST_CASE("a C++ task has the run's seed when it is loaded", "[environment]") {
+    running_host host({CHALK_TEST_NATIVE}, fs::path(CHALK_TEST_NATIVE).parent_path());
+    host.load();
+    CHECK(host.ok("pre_hook")["metadata"] == json{{"left", 19}, {"right", 23}});
+    host.ok("load_task", {{"name", ""}, {"args", {{"random", true}}}, {"seed", 99 * 6 + 4}});
+    CHECK(host.ok("pre_hook")["metadata"] == json{{"left", 5}, {"right", 7}});
 }
 
 TEST_CASE("a Python call beyond its deadline is interrupted, and the next call is answered", "[environment]") {

@@ -319,6 +319,24 @@ class FindingTasks(unittest.TestCase):
             self.assertIn("A, B", str(caught.exception))
             self.assertEqual(host.call("load_task", name="B", args={})["name"], "B")
 
+    def test_a_task_has_the_runs_seed_from_its_start_on(self):
+        source = """
+            from chalk import *
+            class Drawn(Task):
+                steps = [Step()]
+                def __init__(self): self.at_start = self.seed
+                def pre_hook(self): return [self.at_start, self.seed]
+        """
+        with HostProcess(files={"__init__.py": source}) as host:
+            host.initialize()
+            host.call("load_task", name="", args={})
+            self.assertEqual(host.call("pre_hook"), {"metadata": [None, None]})
+            host.call("load_task", name="", args={}, seed=9007199254740991)
+            self.assertEqual(host.call("pre_hook"), {"metadata": [9007199254740991] * 2})
+            for wrong in (-1, 1.5, "1", True):
+                with self.assertRaises(RpcFailure):
+                    host.call("load_task", name="", args={}, seed=wrong)
+
     def test_an_environment_that_does_not_import_is_reported_with_its_traceback(self):
         with HostProcess(files={"__init__.py": "import nothing_of_that_name"}) as host:
             host.initialize()

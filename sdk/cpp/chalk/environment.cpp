@@ -197,6 +197,12 @@ class session {
             throw rpc_error{invalid_params, wanted + "; the environment has: " + known};
         }
         loaded_ = matching.front();
+        if (const auto seed = params.find("seed"); seed != params.end()) {
+            if (!seed->is_number_unsigned()) {
+                throw rpc_error{invalid_params, "seed: expected a number from 0"};
+            }
+            loaded_->seed = seed->get<std::uint64_t>();
+        }
         loaded_->load(places_, params.value("args", json::object()));
         json steps = json::array();
         for (auto& step : loaded_->steps()) {

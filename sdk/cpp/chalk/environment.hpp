@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -76,6 +77,9 @@ class task {
     [[nodiscard]] virtual std::optional<std::string> required_hardware() const { return std::nullopt; }
     /// Names of the steps, at least one.
     [[nodiscard]] virtual std::vector<std::string> steps() const = 0;
+
+    /// The run config's seed, from load() on; set by serve().
+    std::optional<std::uint64_t> seed;
 
     /// `args`: the run config's task_args.
     virtual void load(const places&, const json& /*args*/) {}

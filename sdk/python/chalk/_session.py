@@ -29,6 +29,13 @@ def run_if_async(value):
     return value
 
 
+def _seed(params):
+    seed = params.get("seed")
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise RpcError(INVALID_PARAMS, "seed: expected a number from 0")
+    return seed
+
+
 def _param(params, name, kind):
     value = params.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -106,6 +113,7 @@ class Session:
             wanted = "no task named %r" % name if name else "the run config must name a task"
             raise RpcError(INVALID_PARAMS, "%s; the environment has: %s" % (wanted, known))
         chosen = matching[0]
+        Task.seed = _seed(params)  # a host serves one run
         if isinstance(chosen, type):
             chosen = chosen(**args)
         elif args:

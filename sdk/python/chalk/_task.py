@@ -58,6 +58,7 @@ class Step:
 class Task:
     """A task. The run config's `task_args` arrive as keywords of __init__."""
 
+    seed = None  # the run config's `seed`, also in __init__
     name = None  # default: the class's name
     required_hardware = None
     system_prompt = None

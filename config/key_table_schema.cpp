@@ -1,19 +1,12 @@
 #include "config/fake_script.hpp"
+#include "config/key_table.hpp"
 #include "config/run_config.hpp"
-#include "config/run_config_keys.hpp"
 
 #include <fmt/format.h>
 
 namespace chalk::config {
 
-namespace {
-
-/// The default as the loader has it, by asking a config that nobody filled.
-json default_of(const key_spec& spec) {
-    return spec.get == nullptr ? json() : spec.get(run_config{});
-}
-
-json schema_of(const key_spec& spec) {
+json key_table::schema_of(const key_spec& spec) const {
     json schema = {{"description", spec.doc}};
     const auto type = [&](const char* name) { return spec.nullable ? json{name, "null"} : json(name); };
     switch (spec.kind) {
@@ -48,34 +41,52 @@ json schema_of(const key_spec& spec) {
     case value_kind::text_list:
         schema["type"] = type("array");
         schema["items"] = {{"type", "string"}};
+        if (!spec.choices.empty()) {
+            schema["items"]["enum"] = spec.choices;
+        }
         break;
     case value_kind::script:
         schema["anyOf"] = json::array({{{"type", "string"}}, fake_script_schema()});
         break;
+    case value_kind::run_config_or_path: {
+        auto config = run_config_schema();
+        config.erase("$schema");
+        config.erase("required"); // an axis may give what is missing
+        schema["anyOf"] = json::array({{{"type", "string"}, {"minLength", 1}}, std::move(config)});
+        break;
+    }
+    case value_kind::axes:
+        schema["type"] = "object";
+        schema["additionalProperties"] = {
+            {"anyOf", json::array({{{"type", "array"}, {"minItems", 1}}, {{"type", "object"}}})}};
+        break;
+    case value_kind::filters:
+        schema["type"] = "array";
+        schema["items"] = {{"type", "object"}};
+        break;
     }
     if (!spec.required && spec.shown_default.empty()) {
-        schema["default"] = default_of(spec);
+        schema["default"] = value_of_(spec);
     }
     return schema;
 }
 
-std::string shown_default(const key_spec& spec) {
+std::string key_table::default_text(const key_spec& spec) const {
     if (spec.required) {
         return "required";
     }
-    return spec.shown_default.empty() ? fmt::format("`{}`", default_of(spec).dump()) : std::string(spec.shown_default);
+    return spec.shown_default.empty() ? fmt::format("`{}`", value_of_(spec).dump()) : std::string(spec.shown_default);
 }
 
-} // namespace
-
-json run_config_schema() {
+json key_table::schema(std::string_view title) const {
     json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                   {"title", "chalk run config"},
+                   {"title", title},
                    {"type", "object"},
                    {"additionalProperties", false},
                    {"required", json::array()},
                    {"properties", json::object()}};
-    for (const auto& spec : run_config_keys()) {
+    for (const auto* key : keys_) {
+        const auto& spec = *key;
         const auto dot = spec.path.find('.');
         if (dot == std::string_view::npos) {
             schema["properties"][std::string(spec.path)] = schema_of(spec);
@@ -95,12 +106,20 @@ json run_config_schema() {
     return schema;
 }
 
-std::string run_config_markdown() {
+std::string key_table::markdown() const {
     std::string out = "| Key | Value | Default | Meaning |\n|---|---|---|---|\n";
-    for (const auto& spec : run_config_keys()) {
-        out += fmt::format("| `{}` | {} | {} | {} |\n", spec.path, expectation(spec), shown_default(spec), spec.doc);
+    for (const auto* spec : keys_) {
+        out += fmt::format("| `{}` | {} | {} | {} |\n", spec->path, expectation(*spec), default_text(*spec), spec->doc);
     }
     return out;
+}
+
+json run_config_schema() {
+    return run_config_table().schema("chalk run config");
+}
+
+std::string run_config_markdown() {
+    return run_config_table().markdown();
 }
 
 } // namespace chalk::config
