@@ -114,8 +114,14 @@ class control_socket_impl final : public control_socket {
         ::unlink(where_.path.c_str()); // of a sweep that was killed: we hold the folder's lock
         boost::system::error_code error;
         auto& acceptor = state_->acceptor;
-        if (!acceptor.open(unix_stream(), error) && !acceptor.bind(unix_stream::endpoint(where_.path), error) &&
-            ::chmod(where_.path.c_str(), 0600) == 0) {
+        acceptor.open(unix_stream(), error);
+        if (!error) {
+            acceptor.bind(unix_stream::endpoint(where_.path), error);
+        }
+        if (!error && ::chmod(where_.path.c_str(), 0600) != 0) {
+            error.assign(errno, boost::system::system_category());
+        }
+        if (!error) {
             acceptor.listen(16, error);
         }
         if (error) {

@@ -140,10 +140,11 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     settings->models = std::move(models);
     settings->journal = std::move(opened.journal);
     settings->journal->describe = [&site](std::uint64_t cell) { return site.describe(cell); };
-    for (const auto* notes : {&site.notes(), &opened.notes}) {
-        for (const auto& note : *notes) {
-            watch->say(note);
-        }
+    for (const auto& note : site.notes()) {
+        watch->say(note);
+    }
+    for (const auto& note : opened.notes) {
+        watch->say(note);
     }
     auto finished = watch->finished();
     const auto tree = actors::run_tree::start(io.context(), std::move(*settings));

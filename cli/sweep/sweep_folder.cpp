@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view options_name = "options.json";
+constexpr bytes largest_file = 64_MiB;
 
 /// The first opening takes the file that is open; a journal actor that is started again opens it anew.
 std::function<result<journal::journal_file>()> opener(journal::journal_file file) {
@@ -38,7 +39,7 @@ result<std::string> text_of(const std::string& config) {
         config[config.find_first_not_of(" \t\r\n")] == '{') {
         return config;
     }
-    return read_file(config);
+    return read_file(config, largest_file);
 }
 
 result<void> store_options(const fs::path& folder, const run_options& how) {
@@ -167,7 +168,7 @@ result<opened_sweep> create_sweep(const fs::path& folder, const config::loaded_s
     }
     std::string prices_digest;
     if (how.prices) {
-        auto prices = read_file(*how.prices);
+        auto prices = read_file(*how.prices, largest_file);
         if (!prices) {
             return prices.error();
         }
@@ -213,7 +214,7 @@ result<stored_sweep_parts> read_sweep(const fs::path& folder) {
     if (!file) {
         return file.error();
     }
-    auto text = read_file(folder / options_name);
+    auto text = read_file(folder / options_name, largest_file);
     if (!text) {
         return text.error();
     }
