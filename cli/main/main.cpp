@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
         app.set_version_flag("--version", "chalk " CHALK_VERSION);
         app.require_subcommand(1);
         chalk::cli::add_run_command(app, code);
+        chalk::cli::add_sweep_command(app, code);
         chalk::cli::add_show_command(app, code);
         chalk::cli::add_config_command(app, code);
         chalk::cli::add_gc_command(app, code);

@@ -2,46 +2,19 @@
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/journal/attempt_columns.hpp"
-#include "protocol/journal/database.hpp"
 #include "protocol/journal/journal_file.hpp"
+#include "protocol/journal/reader_state.hpp"
 #include "protocol/journal/schema.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <system_error>
 #include <utility>
 
 namespace chalk::journal {
 
 namespace {
-
-using visit_row = std::function<result<bool>(statement&)>;
-
-/// Prepares `sql`, and calls `visit` for each of its rows until it returns false.
-result<void> each_row(database& journal, const std::string& sql, const visit_row& visit) {
-    auto query = journal.prepare(sql);
-    if (!query) {
-        return query.error();
-    }
-    while (true) {
-        auto row = query->step();
-        if (!row) {
-            return row.error();
-        }
-        if (!*row) {
-            return {};
-        }
-        auto more = visit(*query);
-        if (!more) {
-            return more.error();
-        }
-        if (!*more) {
-            return {};
-        }
-    }
-}
 
 std::optional<attempt_number> attempt_at(const statement& row, int column) {
     return row.is_null(column) ? std::nullopt : std::optional(static_cast<attempt_number>(row.integer(column)));
@@ -78,35 +51,33 @@ void mark_counted(run_row& run) {
 
 } // namespace
 
+result<void> each_row(database& journal, const std::string& sql, const visit_row& visit) {
+    auto query = journal.prepare(sql);
+    if (!query) {
+        return query.error();
+    }
+    while (true) {
+        auto row = query->step();
+        if (!row) {
+            return row.error();
+        }
+        if (!*row) {
+            return {};
+        }
+        auto more = visit(*query);
+        if (!more) {
+            return more.error();
+        }
+        if (!*more) {
+            return {};
+        }
+    }
+}
+
 const attempt_row* run_row::counted() const noexcept {
     const auto found = std::find_if(attempts.begin(), attempts.end(), [](const attempt_row& a) { return a.counts; });
     return found == attempts.end() ? nullptr : &*found;
 }
-
-attempt_ended settle(const open_attempt& left, wall_time now) {
-    attempt_ended ended;
-    ended.run = left.started.run;
-    ended.attempt = left.started.attempt;
-    ended.at = now;
-    ended.how = outcome::cancelled("chalk ended before this attempt did");
-    ended.spent = left.noted;
-    const auto noted = charge_of(left.noted);
-    ended.charged =
-        charge{std::max(noted.tokens, left.started.reserved.tokens), std::max(noted.usd, left.started.reserved.usd)};
-    ended.means = verdict::lost;
-    return ended;
-}
-
-struct journal_reader::state {
-    std::unique_ptr<database> journal;
-    std::map<std::int64_t, std::string> versions; // of chalk, by session
-    std::optional<statement> one_cell;            // asked for cell by cell
-
-    result<void> take_snapshot();
-    result<attempt_row> attempt_of(const statement& row) const;
-    /// Rows of `attempt` and `closed`, each in the order of its runs, as runs.
-    result<void> merge(const std::string& where, const std::function<bool(const run_row&)>& visit) const;
-};
 
 /// A transaction reads of one moment: that of its first statement.
 result<void> journal_reader::state::take_snapshot() {
@@ -292,84 +263,6 @@ result<std::optional<run_row>> journal_reader::run(run_number number) const {
         return read.error();
     }
     return found;
-}
-
-result<run_set> journal_reader::finished_runs() const {
-    auto opened = sweep();
-    if (!opened) {
-        return opened.error();
-    }
-    run_set finished(opened->opened.total_runs);
-    auto read = each_row(*state_->journal, "SELECT run FROM closed", [&](statement& row) -> result<bool> {
-        if (!finished.insert(run_number{row.number(0)})) {
-            return damaged(state_->journal->file(), fmt::format("run {} is no run of the sweep", row.number(0)));
-        }
-        return true;
-    });
-    if (!read) {
-        return read.error();
-    }
-    return finished;
-}
-
-result<std::vector<unfinished_run>> journal_reader::unfinished_runs() const {
-    // Those with an attempt that is pending, by the index that holds nothing else, and those that were queued again.
-    const std::string sql =
-        "WITH touched AS (SELECT run FROM attempt INDEXED BY attempt_pending "
-        "WHERE verdict IS NULL OR verdict IN ('retried', 'lost') UNION SELECT run FROM requeue), "
-        "unfinished AS (SELECT run, coalesce((SELECT max(last_attempt) FROM requeue WHERE requeue.run = touched.run), "
-        "0) AS behind FROM touched WHERE NOT EXISTS (SELECT 1 FROM closed WHERE closed.run = touched.run)) "
-        "SELECT unfinished.run, "
-        "total(attempt.attempt > behind AND verdict = 'retried'), "
-        "total(attempt.attempt > behind AND verdict = 'lost' AND class = 'node_lost'), "
-        "coalesce(max(attempt.attempt), 0), total(attempt.attempt IS NOT NULL AND verdict IS NULL) "
-        "FROM unfinished LEFT JOIN attempt ON attempt.run = unfinished.run GROUP BY unfinished.run ORDER BY 1";
-    std::vector<unfinished_run> runs;
-    auto read = each_row(*state_->journal, sql, [&](statement& row) -> result<bool> {
-        runs.push_back({run_number{row.number(0)}, static_cast<std::uint32_t>(row.integer(1)),
-                        static_cast<std::uint32_t>(row.integer(2)), static_cast<attempt_number>(row.integer(3) + 1),
-                        row.integer(4) != 0});
-        return true;
-    });
-    if (!read) {
-        return read.error();
-    }
-    return runs;
-}
-
-result<std::vector<open_attempt>> journal_reader::open_attempts() const {
-    const auto sql = fmt::format("SELECT {} FROM attempt INDEXED BY attempt_pending "
-                                 "WHERE (verdict IS NULL OR verdict IN ('retried', 'lost')) AND verdict IS NULL "
-                                 "ORDER BY run, attempt",
-                                 attempt_columns());
-    std::vector<open_attempt> open;
-    auto read = each_row(*state_->journal, sql, [&](statement& row) -> result<bool> {
-        auto one = state_->attempt_of(row);
-        if (!one) {
-            return one.error();
-        }
-        open.push_back({std::move(one->started), one->noted});
-        return true;
-    });
-    if (!read) {
-        return read.error();
-    }
-    return open;
-}
-
-result<charge> journal_reader::charged() const {
-    charge all;
-    auto read = each_row(*state_->journal,
-                         "SELECT coalesce(sum(charged_tokens), 0), total(charged_usd) FROM attempt "
-                         "WHERE verdict IS NOT NULL",
-                         [&](statement& row) -> result<bool> {
-                             all = {row.number(0), row.real(1)};
-                             return false;
-                         });
-    if (!read) {
-        return read.error();
-    }
-    return all;
 }
 
 result<void> journal_reader::check() const {

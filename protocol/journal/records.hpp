@@ -20,10 +20,11 @@
 
 namespace chalk::journal {
 
-/// Number of a run in its sweep: cell * repeats + repeat, all from 0. Below 2^63.
+/// Number of a run in its sweep: cell * repeats + repeat, all from 0. Below 2^63. There are gaps where cells are left
+/// out.
 enum class run_number : std::uint64_t {};
 
-/// Number of a cell in its sweep, from 0. Below 2^63.
+/// Number of a cell in its sweep's matrix, from 0, those that filters leave out counted. Below 2^63.
 enum class cell_number : std::uint64_t {};
 
 /// What a budget counts: tokens are input and output, cached and reasoning ones among them.
@@ -48,12 +49,12 @@ struct sweep_opened {
     wall_time at;
     std::string name;
     std::uint64_t seed = 0;
-    std::string file_text;     ///< the sweep file as it was read
-    std::string file_digest;   ///< sha256:<hex> over `file_text`
-    std::string document;      ///< the sweep file as one JSON object, whatever its format; `chalk sweep diff` reads it
-    std::string prices_digest; ///< sha256:<hex> of the price file, empty without one
-    std::uint64_t repeats = 1; ///< at least 1
-    std::uint64_t cells = 0;
+    std::string file_text;        ///< the sweep file as it was read
+    std::string file_digest;      ///< sha256:<hex> over `file_text`
+    std::string document;         ///< the sweep as one JSON object, resolved; `chalk sweep diff` and a resume read it
+    std::string prices_digest;    ///< sha256:<hex> of the price file, empty without one
+    std::uint64_t repeats = 1;    ///< at least 1
+    std::uint64_t cells = 0;      ///< that are to run
     std::uint64_t total_runs = 0; ///< cells * repeats
 };
 

@@ -1,0 +1,103 @@
+#include "cli/sweep/export_row.hpp"
+#include "cli/sweep/results.hpp"
+#include "cli/sweep/text_output.hpp"
+#include "protocol/journal/journal_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace chalk::cli {
+
+namespace {
+
+/// Writes a journal's rows, cell after cell.
+class exporter {
+  public:
+    exporter(const journal::journal_reader& from, const journal::sweep_row& sweep, export_format format,
+             bool all_attempts, text_output& out)
+        : journal_(from), sweep_(sweep), format_(format), all_attempts_(all_attempts), out_(out) {}
+
+    result<void> run() {
+        if (format_ == export_format::csv) {
+            out_.write(csv_header());
+        }
+        const auto read = journal_.for_each_run([this](const journal::run_row& run) { return add(run); });
+        return read ? cells_ : read;
+    }
+    [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
+
+  private:
+    bool add(const journal::run_row& run) {
+        const auto number = static_cast<std::uint64_t>(run.run) / sweep_.opened.repeats;
+        if (!cell_ || static_cast<std::uint64_t>(cell_->number) != number) {
+            auto described = journal_.cell(journal::cell_number{number});
+            if (!described) {
+                cells_ = described.error();
+                return false;
+            }
+            cell_ = described->value_or(journal::cell_described{});
+            cell_->number = journal::cell_number{number};
+        }
+        if (!all_attempts_ || run.attempts.empty()) {
+            write(run, run.counted());
+            return true;
+        }
+        for (const auto& attempt : run.attempts) {
+            write(run, &attempt);
+        }
+        return true;
+    }
+
+    void write(const journal::run_row& run, const journal::attempt_row* attempt) {
+        const auto row = export_row(sweep_, *cell_, run, attempt);
+        out_.write(format_ == export_format::csv ? csv_line(row) : jsonl_line(row));
+        ++rows_;
+    }
+
+    const journal::journal_reader& journal_;
+    const journal::sweep_row& sweep_;
+    export_format format_;
+    bool all_attempts_;
+    text_output& out_;
+    std::optional<journal::cell_described> cell_;
+    std::uint64_t rows_ = 0;
+    result<void> cells_;
+};
+
+exit_code refuse(const failure& why) {
+    fmt::print(stderr, "chalk sweep export: {}\n", why.message);
+    return why.kind == error_class::config ? exit_code::usage : exit_code::run_error;
+}
+
+} // namespace
+
+exit_code export_results(const std::filesystem::path& folder, export_format format, bool all_attempts,
+                         const std::filesystem::path& file) {
+    const auto journal = journal::journal_reader::open(folder);
+    if (!journal) {
+        return refuse(journal.error());
+    }
+    const auto sweep = journal->sweep();
+    if (!sweep) {
+        return refuse(sweep.error());
+    }
+    auto out = text_output::open(file);
+    if (!out) {
+        return refuse(out.error());
+    }
+    exporter rows(*journal, *sweep, format, all_attempts, *out);
+    const auto read = rows.run();
+    // What could be read of a damaged journal is worth having; the exit code and the message say that it is not all.
+    if (const auto written = out->finish(); !written) {
+        return refuse(written.error());
+    }
+    if (!read) {
+        fmt::print(stderr, "chalk sweep export: only the first {} rows could be read: {}\n", rows.rows(),
+                   read.error().message);
+        return exit_code::run_error;
+    }
+    return exit_code::fine;
+}
+
+} // namespace chalk::cli
