@@ -11,7 +11,7 @@ namespace chalk::gateway {
 namespace {
 
 /// Of an answer's headers; the others (cookies, the account's name and limits) are between gateway and provider.
-constexpr std::array<std::string_view, 6> passed_headers = {"content-type",   "request-id",   "retry-after",
+constexpr std::array<std::string_view, 6> answer_headers = {"content-type",   "request-id",   "retry-after",
                                                             "retry-after-ms", "x-request-id", "x-should-retry"};
 
 bool is_good(unsigned status) {
@@ -24,7 +24,7 @@ bool is_limit(unsigned status) {
 
 curl::http_head passed(const curl::http_head& from) {
     curl::http_head out{from.status, {}};
-    for (const auto name : passed_headers) {
+    for (const auto name : answer_headers) {
         if (const auto value = curl::find_header(from.headers, name); !value.empty()) {
             out.headers.emplace_back(name, value);
         }

@@ -17,9 +17,9 @@ constexpr std::array<std::pair<std::string_view, provider>, 4> prefixes = {
      {"openai_compatible/", provider::openai_compatible}}};
 
 /// What a client may add to a request; everything else (cookies, keys, who it is) is the gateway's to say.
-constexpr std::array<std::string_view, 5> passed_headers = {"accept", "anthropic-version", "content-type",
+constexpr std::array<std::string_view, 5> request_headers = {"accept", "anthropic-version", "content-type",
                                                             "openai-beta", "user-agent"};
-constexpr std::array<std::string_view, 2> passed_prefixes = {"anthropic-beta", "x-stainless-"};
+constexpr std::array<std::string_view, 2> request_prefixes = {"anthropic-beta", "x-stainless-"};
 
 struct place {
     std::string_view base;
@@ -69,8 +69,8 @@ std::string join(std::string_view base, std::string_view target, bool anthropic)
 }
 
 bool passes(std::string_view name) {
-    return std::find(passed_headers.begin(), passed_headers.end(), name) != passed_headers.end() ||
-           std::any_of(passed_prefixes.begin(), passed_prefixes.end(),
+    return std::find(request_headers.begin(), request_headers.end(), name) != request_headers.end() ||
+           std::any_of(request_prefixes.begin(), request_prefixes.end(),
                        [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 

@@ -1,3 +1,4 @@
+#include "protocol/journal/trouble.hpp"
 #include "protocol/journal/folder_lock.hpp"
 
 #include "protocol/core/json_text.hpp"
@@ -20,11 +21,6 @@ constexpr const char* lock_name = "lock";
 
 std::string reason(int error) {
     return std::generic_category().message(error);
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
 /// An open file description's lock: held by the descriptor and not by the process (another close() in it would let go),

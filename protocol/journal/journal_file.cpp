@@ -1,3 +1,4 @@
+#include "protocol/journal/trouble.hpp"
 #include "protocol/journal/journal_file.hpp"
 
 #include "protocol/core/json_text.hpp"
@@ -25,11 +26,6 @@ namespace {
 constexpr int checkpoint_pages = 10000;
 // Without one it would keep the size that a long reader once made it grow to.
 constexpr std::int64_t write_ahead_limit = 64 << 20;
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 /// A new file is durable when its folder's entry for it is.
 result<void> sync_folder(const std::filesystem::path& folder) {

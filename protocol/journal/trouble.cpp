@@ -1,5 +1,9 @@
 #include "protocol/journal/trouble.hpp"
 
+#include <array>
+
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 namespace chalk::journal {
@@ -12,6 +16,11 @@ failure damaged(const std::filesystem::path& file, const std::string& found) {
     return harness_failure(fmt::format("{} is damaged ({}): `chalk sweep export {}` writes what can still be read, and "
                                        "the transcripts are in the folder's runs/",
                                        file.string(), found, file.parent_path().string()));
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
 std::int64_t milliseconds_of(wall_time t) noexcept {

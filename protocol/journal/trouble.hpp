@@ -24,6 +24,9 @@ enum class trouble {
 [[nodiscard]] failure no_sweep(const std::filesystem::path& folder);
 [[nodiscard]] failure damaged(const std::filesystem::path& file, const std::string& found);
 
+/// Of this machine, "an unknown host" where it has no name.
+[[nodiscard]] std::string host_name();
+
 [[nodiscard]] std::int64_t milliseconds_of(wall_time t) noexcept;
 [[nodiscard]] wall_time time_of(std::int64_t ms) noexcept;
 
