@@ -1,4 +1,5 @@
 #include "cli/bench/cases.hpp"
+#include "cli/bench/dispatch.hpp"
 #include "cli/commands.hpp"
 #include "protocol/event/event.hpp"
 
@@ -99,6 +100,61 @@ exit_code bench_harness(const bench_flags& flags) {
     return errors ? exit_code::run_error : exit_code::fine;
 }
 
+struct dispatch_flags {
+    bench::dispatch_options options;
+    bool as_json = false;
+};
+
+exit_code bench_dispatch(const dispatch_flags& flags) {
+    const scratch folder;
+    if (folder.path().empty()) {
+        fmt::print(stderr, "chalk bench: cannot make a folder in {}\n", fs::temp_directory_path().string());
+        return exit_code::machine_lacks;
+    }
+    auto options = flags.options;
+    options.folder = folder.path();
+    const auto said = bench::measure_dispatch(options);
+    if (!said) {
+        fmt::print(stderr, "chalk bench dispatch: {}\n", said.error().message);
+        return exit_code::run_error;
+    }
+    const auto runs = static_cast<double>(said->runs);
+    const json out = {{"runs", said->runs},
+                      {"per_s", runs / said->seconds},
+                      {"errors", said->errors},
+                      {"injected", said->injected},
+                      {"actors_per_run", bench::actors_per_run},
+                      {"journal_rows_per_run", static_cast<double>(said->rows) / runs},
+                      {"journal_syncs_per_run", static_cast<double>(said->syncs) / runs},
+                      {"first_tenth_per_s", runs / 10 / said->first_tenth_s},
+                      {"last_tenth_per_s", runs / 10 / said->last_tenth_s},
+                      {"memory_bytes_after_a_tenth", said->memory_early},
+                      {"memory_bytes_at_the_end", said->memory_late}};
+    if (flags.as_json) {
+        fmt::print("{}\n", out.dump(2));
+        return exit_code::fine;
+    }
+    fmt::print("{} empty runs: {:.0f}/s (first tenth {:.0f}/s, last tenth {:.0f}/s), {} ended in error as injected\n"
+               "a run: {} actors, {:.2f} journal rows, {:.4f} syncs; memory {:.1f} MiB after a tenth, {:.1f} MiB at the "
+               "end\n",
+               said->runs, out["per_s"].get<double>(), out["first_tenth_per_s"].get<double>(),
+               out["last_tenth_per_s"].get<double>(), said->errors, bench::actors_per_run,
+               out["journal_rows_per_run"].get<double>(), out["journal_syncs_per_run"].get<double>(),
+               static_cast<double>(said->memory_early) / (1 << 20), static_cast<double>(said->memory_late) / (1 << 20));
+    return exit_code::fine;
+}
+
+void add_dispatch(CLI::App& bench, exit_code& code) {
+    auto* dispatch = bench.add_subcommand("dispatch", "empty runs through the whole tree, with a durable journal");
+    const auto flags = std::make_shared<dispatch_flags>();
+    auto& options = flags->options;
+    dispatch->add_option("--count", options.runs, "runs")->check(CLI::Range(10, 100'000'000));
+    dispatch->add_option("--cells", options.cells, "cells that they are of")->check(CLI::Range(1, 1'000'000));
+    dispatch->add_option("--concurrency", options.at_once, "runs at once")->check(CLI::Range(1, 100'000));
+    dispatch->add_flag("--json", flags->as_json, "one JSON object on stdout");
+    dispatch->callback([flags, &code] { code = bench_dispatch(*flags); });
+}
+
 } // namespace
 
 void add_bench_command(CLI::App& app, exit_code& code) {
@@ -119,6 +175,7 @@ void add_bench_command(CLI::App& app, exit_code& code) {
         ->check(CLI::IsMember(names));
     harness->add_flag("--json", flags->as_json, "one JSON array on stdout");
     harness->callback([flags, &code] { code = bench_harness(*flags); });
+    add_dispatch(*command, code);
 }
 
 } // namespace chalk::cli

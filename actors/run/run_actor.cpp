@@ -46,7 +46,7 @@ class run_impl final : public run_base {
     behavior_type make_behavior() override {
         const auto& order = *state.setup.order;
         monitor(state.setup.node);
-        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only}, order.deadlines);
+        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only, order.transcript}, order.deadlines);
         const run_actor me(this);
         state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me,
                                                          state.setup.model_socket)

@@ -139,7 +139,7 @@ void run_machine::decide(run_commands& out, outcome o, bool from_harness) {
         }
     }
     outcome_ = std::move(o);
-    if (mode_.prepare_only) {
+    if (mode_.prepare_only || !mode_.transcript) {
         recorded_ = true;
     } else {
         out.emplace_back(run_do::record{});

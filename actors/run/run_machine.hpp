@@ -41,7 +41,8 @@ struct run_deadlines {
 
 struct run_mode {
     bool has_channel = true;   ///< false: the harness is an actor of this process
-    bool prepare_only = false; ///< no transcript
+    bool prepare_only = false; ///< no step runs; no transcript
+    bool transcript = true;
 };
 
 /// Which part of its work a harness is at.

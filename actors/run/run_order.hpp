@@ -32,6 +32,7 @@ struct run_order {
     std::optional<gateway::account_settings> models;
     bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
+    bool transcript = true; ///< false: its outcome alone is kept (`chalk bench dispatch`)
     std::optional<failure> refused; ///< why it cannot even begin: its outcome
     run_deadlines deadlines;
     sandbox_request request; ///< of a sandboxed run

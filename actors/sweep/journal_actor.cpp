@@ -11,6 +11,7 @@ namespace {
 struct journal_state {
     std::optional<result<journal::journal_file>> file;
     journal_opener open;
+    journal_closer closed;
     journal_client client;
 };
 
@@ -42,8 +43,10 @@ result<std::vector<found_run>> find_runs(const std::filesystem::path& folder, co
 
 class journal_impl final : public journal_base {
   public:
-    journal_impl(caf::actor_config& config, journal_opener open, journal_client client) : journal_base(config) {
+    journal_impl(caf::actor_config& config, journal_opener open, journal_closer closed, journal_client client)
+        : journal_base(config) {
         state.open = std::move(open);
+        state.closed = std::move(closed);
         state.client = std::move(client);
     }
 
@@ -58,6 +61,13 @@ class journal_impl final : public journal_base {
                                                                                   file.error()}});
             },
         };
+    }
+
+    void on_exit() override {
+        if (state.closed && state.file && *state.file) {
+            state.closed((*state.file)->written());
+        }
+        state.file.reset();
     }
 
   private:
@@ -75,8 +85,8 @@ class journal_impl final : public journal_base {
 
 } // namespace
 
-journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_client client) {
-    return owner->system().spawn<journal_impl, caf::detached>(std::move(open), std::move(client));
+journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_closer closed, journal_client client) {
+    return owner->system().spawn<journal_impl, caf::detached>(std::move(open), std::move(closed), std::move(client));
 }
 
 } // namespace chalk::actors

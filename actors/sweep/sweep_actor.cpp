@@ -104,7 +104,8 @@ class sweep_impl final : public sweep_base {
     }
 
     void start_journal() {
-        state.journal = spawn_journal(this, state.settings->journal->open, journal_client(sweep_actor(this)));
+        const auto& journal = *state.settings->journal;
+        state.journal = spawn_journal(this, journal.open, journal.closed, journal_client(sweep_actor(this)));
         monitor(state.journal);
     }
 

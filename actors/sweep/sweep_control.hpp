@@ -42,6 +42,8 @@ struct sweep_journal {
     /// True for cells that the journal describes already.
     std::function<bool(std::uint64_t cell)> described;
     std::uint64_t repeats = 1;
+    /// Called when the journal is closed, on its thread, with what was written. May be empty.
+    std::function<void(const journal::journal_file::figures&)> closed;
     std::filesystem::path folder; ///< that transcripts' paths are relative to
     std::string node = "local";
 };

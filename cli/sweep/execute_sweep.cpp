@@ -114,7 +114,8 @@ exit_code code_of(const console::ending& how, bool interrupted) {
     if (interrupted) {
         return exit_code::interrupted;
     }
-    return how.trouble || how.counts.errors > 0 ? exit_code::run_error : exit_code::fine;
+    const bool all = !how.trouble && how.counts.errors == 0 && how.counts.not_started() == 0;
+    return all ? exit_code::fine : exit_code::run_error;
 }
 
 /// Runs what is left of the sweep, until it ends or is told to.

@@ -1,8 +1,8 @@
-#include "protocol/journal/trouble.hpp"
 #include "protocol/journal/folder_lock.hpp"
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/event/event.hpp"
+#include "protocol/journal/trouble.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-#include "protocol/journal/trouble.hpp"
 #include "protocol/journal/journal_file.hpp"
 
 #include "protocol/core/json_text.hpp"

@@ -1,10 +1,10 @@
 #include "protocol/journal/trouble.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 namespace chalk::journal {
 

@@ -1,0 +1,254 @@
+#include "protocol/journal/journal_reader.hpp"
+#include "tests/support/tree.hpp"
+
+#include <atomic>
+#include <thread>
+
+using namespace chalk;
+using namespace chalk::actors;
+using namespace chalk::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A tree whose outcomes go into a real journal. The journal's actor has a thread of its own: the test waits for it.
+struct journalled : tree {
+    std::filesystem::path sweep_folder = folder.path() / "sweep";
+    std::atomic<int> openings = 0;
+    std::atomic<int> failing = 0; ///< openings from now on that fail
+
+    static schedule_rules rules(std::uint64_t repeats, std::uint32_t attempts = 1) {
+        schedule_rules out;
+        out.repeats = repeats;
+        out.retry = {.max_attempts = attempts, .on = {error_class::harness, error_class::sandbox},
+                     .backoff = 1000ms, .max_backoff = 1000ms};
+        return out;
+    }
+
+    static schedule plan(std::uint64_t cells, schedule_rules r) {
+        return {cells, [cells](std::uint64_t from) { return from < cells ? std::optional(from) : std::nullopt; },
+                std::move(r)};
+    }
+
+    void run(schedule plan, std::uint64_t repeats, const std::function<void(sweep_settings&)>& change = {}) {
+        start(std::move(plan), [&](sweep_settings& s) {
+            s.journal.emplace();
+            s.journal->open = [this]() -> result<journal::journal_file> {
+                if (failing > 0) {
+                    --failing;
+                    throw std::runtime_error("the journal exploded");
+                }
+                return openings++ == 0 ? journal::journal_file::create(sweep_folder)
+                                       : journal::journal_file::resume(sweep_folder);
+            };
+            s.journal->repeats = repeats;
+            s.journal->folder = sweep_folder;
+            s.journal->described = [](std::uint64_t) { return false; };
+            s.journal->describe = [](std::uint64_t cell) {
+                return journal::cell_described{.number = journal::cell_number{cell},
+                                               .id = fmt::format("{:016x}", cell),
+                                               .label = "a cell",
+                                               .values = "{}",
+                                               .config_digest = {},
+                                               .environment_digest = {},
+                                               .image_digest = {}};
+            };
+            s.journal->first.push_back(journal::sweep_opened{.at = {},
+                                                             .name = "s",
+                                                             .seed = 0,
+                                                             .file_text = {},
+                                                             .file_digest = {},
+                                                             .document = "{}",
+                                                             .prices_digest = {},
+                                                             .repeats = repeats,
+                                                             .cells = 1,
+                                                             .total_runs = repeats});
+            if (change) {
+                change(s);
+            }
+        });
+    }
+
+    /// Lets actors run until it holds; real time, since the journal waits for a disk.
+    template<class Condition>
+    void until(Condition holds) {
+        const auto deadline = std::chrono::steady_clock::now() + 60s;
+        while (!holds()) {
+            REQUIRE(std::chrono::steady_clock::now() < deadline);
+            std::this_thread::yield();
+            settle();
+        }
+    }
+    void until_began(std::size_t runs) {
+        until([&] { return watch->began.size() >= runs; });
+    }
+    void until_ended(std::size_t runs) {
+        until([&] { return watch->results.size() >= runs; });
+    }
+
+    std::vector<journal::run_row> rows() const {
+        std::vector<journal::run_row> out;
+        auto reader = journal::journal_reader::open(sweep_folder);
+        REQUIRE(reader);
+        REQUIRE(reader->for_each_run([&](const journal::run_row& row) {
+            out.push_back(row);
+            return true;
+        }));
+        return out;
+    }
+    std::string ask(sweep_control what) {
+        std::optional<std::string> said;
+        caf::anon_send(sweep, control_sweep{std::move(what), [&](const result<std::string>& answer) {
+                                                said = answer ? *answer : "refused: " + answer.error().message;
+                                            }});
+        until([&] { return said.has_value(); });
+        return *said;
+    }
+};
+
+} // namespace
+
+TEST_CASE("an attempt starts when its start is on disk, and an outcome is told when its end is") {
+    journalled t;
+    t.run(journalled::plan(1, journalled::rules(2)), 2);
+    t.until_began(2);
+    CHECK(t.rows().size() == 2);
+    t.pass_run("r0");
+    t.until_ended(1);
+    const auto rows = t.rows();
+    REQUIRE(rows.at(0).counted() != nullptr);
+    CHECK(rows.at(0).counted()->ended->how == outcome::passed());
+    CHECK(rows.at(0).counted()->ended->took.whole);
+    CHECK(rows.at(1).counted() == nullptr);
+    t.pass_run("r1");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK(t.watch->ended->passed == 2);
+}
+
+TEST_CASE("a failed attempt is kept beside the one that counts") {
+    journalled t;
+    t.run(journalled::plan(1, journalled::rules(1, 2)), 1);
+    t.until_began(1);
+    t.die("r0");
+    t.until([&] { return t.watch->attempts.size() == 1; });
+    CHECK(t.watch->results.empty());
+    t.pass(1s);
+    t.until_began(2);
+    t.pass_run("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto rows = t.rows();
+    REQUIRE(rows.size() == 1);
+    REQUIRE(rows.front().attempts.size() == 2);
+    CHECK(rows.front().attempts[0].ended->means == journal::verdict::retried);
+    CHECK(rows.front().attempts[0].ended->how.kind == error_class::harness);
+    CHECK(rows.front().attempts[1].counts);
+    CHECK(t.watch->ended->retries == 1);
+}
+
+TEST_CASE("what is under way when a sweep is cancelled has no outcome, and the sweep says it is not complete") {
+    journalled t;
+    t.run(journalled::plan(1, journalled::rules(3)), 3);
+    t.until_began(3);
+    t.pass_run("r0");
+    t.until_ended(1);
+    caf::anon_send(t.sweep, cancel_sweep{"enough"});
+    t.settle();
+    t.die("r1");
+    t.die("r2");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK(t.watch->ended->passed == 1);
+    CHECK(t.watch->ended->not_started() == 2);
+    for (const auto& row : t.rows()) {
+        CHECK(row.closed.has_value() == (row.run == journal::run_number{0}));
+    }
+}
+
+TEST_CASE("a journal actor that crashes is started again, and nothing is lost") {
+    journalled t;
+    t.failing = 1;
+    t.run(journalled::plan(1, journalled::rules(1)), 1);
+    t.until_began(1);
+    t.pass_run("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK_FALSE(t.watch->gave_up);
+    CHECK(t.rows().size() == 1);
+}
+
+TEST_CASE("a journal that cannot be opened ends the sweep with the reason") {
+    journalled t;
+    t.failing = 100;
+    t.run(journalled::plan(1, journalled::rules(1)), 1);
+    t.until([&] { return t.watch->ended.has_value(); });
+    REQUIRE(t.watch->gave_up);
+    CHECK(t.watch->gave_up->message.find("journal") != std::string::npos);
+}
+
+TEST_CASE("a paused sweep starts nothing, and a requeued run keeps its first outcome as history") {
+    journalled t;
+    t.max_runs = 1;
+    t.run(journalled::plan(1, journalled::rules(100)), 100, [](sweep_settings& s) { s.window = 1; });
+    t.until_began(1);
+    CHECK(t.ask(control::pause{}).find("1 runs are under way") != std::string::npos);
+    t.pass_run("r0");
+    t.until_ended(1);
+    CHECK(t.watch->began.size() == 1);
+    CHECK(t.ask(control::look{}).find("\"paused\"") != std::string::npos);
+    CHECK(t.ask(control::requeue{{"nobody"}}).find("refused") == 0);
+    CHECK(t.ask(control::requeue{{"r0"}}).find("1 runs") != std::string::npos);
+    CHECK(t.ask(control::concurrency{0}).find("refused") == 0);
+    CHECK(t.ask(control::drain{"elsewhere"}).find("no node") != std::string::npos);
+    t.ask(control::resume{});
+    t.until_began(2); // fresh work before the requeued run
+    CHECK(t.watch->began.back() == "r1");
+    t.ask(control::cancel{"done"});
+    t.die("r1");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto rows = t.rows();
+    CHECK_FALSE(rows.at(0).closed);
+    CHECK(rows.at(0).attempts.size() == 1);
+}
+
+TEST_CASE("a run that does not fit the budget waits for what others do not spend, and one that never will ends the sweep") {
+    tree t;
+    t.models = gateway_site{{}, t.folder.path(), [](caf::local_actor* owner, boost::asio::io_context&,
+                                                    const gateway::gateway_settings&) {
+                                return owner->system().spawn([](gateway_actor::pointer) -> gateway_actor::behavior_type {
+                                    return {[](const open_socket&) {}, [](const close_socket&) {}};
+                                });
+                            }};
+    t.start(one_cell(3), [&](sweep_settings& s) {
+        s.budget.tokens = 100;
+        s.make_order = [&t](run_key key, attempt_number) {
+            auto order = std::make_shared<run_order>(*t.order(key));
+            order->models->budget.tokens = 60;
+            return order;
+        };
+    });
+    CHECK(t.watch->began.size() == 1);
+    caf::anon_send(t.sweep, kill_sweep{"enough"});
+    t.settle();
+    CHECK(t.watch->ended);
+}
+
+TEST_CASE("a sweep whose time is over ends what is under way") {
+    tree t;
+    t.start(one_cell(1), [](sweep_settings& s) { s.deadline = 5000ms; });
+    t.pass(5s);
+    t.die("r0");
+    REQUIRE(t.watch->ended);
+    CHECK(t.how("r0").status == outcome_status::cancelled);
+    CHECK(t.how("r0").message.find("sweep_s") != std::string::npos);
+}
+
+TEST_CASE("sealing cuts off the runs that are still out, as timeouts") {
+    tree t;
+    schedule_rules rules;
+    rules.repeats = 2;
+    rules.seal_at = 0.5;
+    t.start(journalled::plan(1, rules));
+    t.pass_run("r0");
+    t.die("r1");
+    REQUIRE(t.watch->ended);
+    CHECK(t.how("r1").kind == error_class::timeout);
+    CHECK(t.how("r1").message.find("seal_at") != std::string::npos);
+}
