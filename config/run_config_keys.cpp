@@ -68,8 +68,8 @@ const std::vector<key_spec>& table() {
          .set = [](run_config& c, const json& v) { c.agent_program = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.agent_program); }},
         {.path = "model",
-         .doc = "The model that the agent asks: openai/NAME, openai_responses/NAME, anthropic/NAME or "
-                "openai_compatible/NAME.",
+         .doc = "The model that the agent asks: openai/NAME, openai_responses/NAME, anthropic/NAME, "
+                "gemini/NAME or openai_compatible/NAME.",
          .set = [](run_config& c, const json& v) { c.model = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.model); }},
         {.path = "model_args",

@@ -6,13 +6,19 @@
 using namespace chalk;
 using namespace chalk::gateway;
 
-TEST_CASE("the gateway knows four paths, and takes POST alone") {
+TEST_CASE("the gateway knows the paths of its APIs, and takes POST alone") {
     CHECK(*find_api("POST", "/v1/chat/completions") == api::chat_completions);
     CHECK(*find_api("POST", "/v1/responses") == api::responses);
     CHECK(*find_api("POST", "/v1/messages?beta=true") == api::messages);
     CHECK(*find_api("POST", "/v1/messages/count_tokens") == api::count_tokens);
+    CHECK(*find_api("POST", "/v1beta/models/gemini-x:generateContent") == api::generate_content);
+    CHECK(*find_api("POST", "/v1beta/models/gemini-x:streamGenerateContent?alt=sse") == api::generate_content);
+    CHECK(*find_api("POST", "/v1/models/org/m:7b:countTokens") == api::count_gemini_tokens);
     CHECK(find_api("GET", "/v1/responses").error().status == 405);
-    for (const char* target : {"/", "/v1/files", "/v1/messages/", "/v1/../v1/messages", "http://x/v1/messages", ""}) {
+    CHECK(find_api("GET", "/v1beta/models/x:generateContent").error().status == 405);
+    for (const char* target : {"/", "/v1beta/models/x", "/v1beta/models/:generateContent",
+                               "/v1beta/models/x:embedContent", "/v1beta/x:generateContent", "/v1beta/models",
+                               "/v1/files", "/v1/messages/", "/v1/../v1/messages", "http://x/v1/messages", ""}) {
         CAPTURE(target);
         CHECK(find_api("POST", target).error().status == 404);
     }
@@ -34,6 +40,28 @@ TEST_CASE("a body without a model, or that is no JSON object, is refused") {
         REQUIRE_FALSE(read);
         CHECK(read.error().status == 400);
     }
+}
+
+TEST_CASE("Gemini's path names the model, and a body may not name another") {
+    const auto target = "/v1beta/models/gemini-x:streamGenerateContent?key=theirs&alt=sse&fields=candidates";
+    const auto read = [&](const char* body) {
+        return read_call(api::generate_content, target, "gemini/gemini-x", body);
+    };
+    const auto plain = read(R"({"contents":[]})");
+    REQUIRE(plain);
+    CHECK(plain->model == "gemini-x");
+    CHECK(plain->target == "/v1beta/models/gemini-x:streamGenerateContent?alt=sse");
+    CHECK(read(R"({"model":"models/gemini-x"})"));
+    for (const char* body :
+         {R"({"model":"gemini-y"})", R"({"model":5})", R"({"generateContentRequest":{"model":"models/y"}})",
+          R"({"generate_content_request":{"model":"y"}})"}) {
+        CAPTURE(body);
+        REQUIRE_FALSE(read(body));
+        CHECK(read(body).error().code == "two_models");
+    }
+    CHECK(read("[]").error().status == 400);
+    const auto whole = read_call(api::generate_content, "/v1beta/models/m:generateContent?alt=json", "", "{}");
+    CHECK(whole->target == "/v1beta/models/m:generateContent");
 }
 
 TEST_CASE("equal requests have equal digests, others have not") {
@@ -66,4 +94,8 @@ TEST_CASE("a refusal has the shape of the API that was asked") {
     CHECK(anthropic["type"] == "error");
     CHECK(anthropic["error"]["type"] == "permission_error");
     CHECK(anthropic["error"]["message"] == "model_not_allowed: no \"m\"");
+    for (const auto which : {api::generate_content, api::count_gemini_tokens}) {
+        CHECK(json::parse(error_body(which, why))["error"] ==
+              json{{"code", 403}, {"message", "model_not_allowed: no \"m\""}, {"status", "PERMISSION_DENIED"}});
+    }
 }

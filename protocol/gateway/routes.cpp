@@ -10,10 +10,11 @@ namespace chalk::gateway {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, provider>, 4> prefixes = {
+constexpr std::array<std::pair<std::string_view, provider>, 5> prefixes = {
     {{"openai/", provider::openai},
      {"openai_responses/", provider::openai},
      {"anthropic/", provider::anthropic},
+     {"gemini/", provider::gemini},
      {"openai_compatible/", provider::openai_compatible}}};
 
 /// What a client may add to a request; everything else (cookies, keys, who it is) is the gateway's to say.
@@ -38,6 +39,11 @@ place place_of(const provider_settings& settings, provider from, std::string_vie
         out = {settings.anthropic_url.empty() ? "https://api.anthropic.com" : std::string_view(settings.anthropic_url),
                settings.anthropic_key, "ANTHROPIC_API_KEY"};
         break;
+    case provider::gemini:
+        out = {settings.gemini_url.empty() ? "https://generativelanguage.googleapis.com"
+                                           : std::string_view(settings.gemini_url),
+               settings.gemini_key, "GEMINI_API_KEY"};
+        break;
     case provider::openai_compatible:
         out = {base_url.empty() ? std::string_view(settings.compatible_url) : base_url, settings.compatible_key,
                "OPENAI_COMPATIBLE_API_KEY"};
@@ -53,16 +59,49 @@ bool is_http(std::string_view url) {
     return url.starts_with("http://") || url.starts_with("https://");
 }
 
-/// OpenAI's clients take a base URL that ends in the version ("https://host/v1"), Anthropic's one without it; a path of
+/// Null: it speaks whatever it is asked in.
+std::optional<api_family> api_of(provider from) {
+    switch (from) {
+    case provider::openai:
+        return api_family::openai;
+    case provider::anthropic:
+        return api_family::anthropic;
+    case provider::gemini:
+        return api_family::gemini;
+    case provider::openai_compatible:
+        break;
+    }
+    return std::nullopt;
+}
+
+std::pair<std::string, std::string> key_header(api_family family, std::string_view key) {
+    switch (family) {
+    case api_family::anthropic:
+        return {"x-api-key", std::string(key)};
+    case api_family::gemini:
+        return {"x-goog-api-key", std::string(key)};
+    case api_family::openai:
+        break;
+    }
+    return {"authorization", fmt::format("Bearer {}", key)};
+}
+
+/// OpenAI's clients take a base URL that ends in the version ("https://host/v1"), others' one without it; a path of
 /// another kind ("https://host/api/paas/v4") takes the version's place.
-std::string join(std::string_view base, std::string_view target, bool anthropic) {
+std::string join(std::string_view base, std::string_view target, api_family family) {
     while (base.ends_with('/')) {
         base.remove_suffix(1);
+    }
+    if (family == api_family::gemini) {
+        for (const std::string_view end : {"/v1beta", "/v1"}) {
+            base.remove_suffix(base.ends_with(end) ? end.size() : 0);
+        }
+        return std::string(base) + std::string(target);
     }
     const auto host = base.find("://");
     const bool has_path = base.find('/', host == std::string_view::npos ? 0 : host + 3) != std::string_view::npos;
     constexpr std::string_view version = "/v1";
-    if (base.ends_with(version) || (has_path && !anthropic)) {
+    if (base.ends_with(version) || (has_path && family == api_family::openai)) {
         target.remove_prefix(version.size());
     }
     return std::string(base) + std::string(target);
@@ -84,12 +123,13 @@ result<model_name> parse_model_name(std::string_view full) {
     }
     return config_failure(
         fmt::format("model: \"{}\" does not say whose it is; expected openai/NAME, openai_responses/NAME, "
-                    "anthropic/NAME or openai_compatible/NAME",
+                    "anthropic/NAME, gemini/NAME or openai_compatible/NAME",
                     full));
 }
 
 const std::vector<std::string>& key_variables() {
-    static const std::vector<std::string> names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY"};
+    static const std::vector<std::string> names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY",
+                                                   "GOOGLE_API_KEY", "OPENAI_COMPATIBLE_API_KEY"};
     return names;
 }
 
@@ -99,6 +139,11 @@ provider_settings read_provider_settings(const std::function<std::string(const c
     out.openai_url = variable("OPENAI_BASE_URL");
     out.anthropic_key = variable("ANTHROPIC_API_KEY");
     out.anthropic_url = variable("ANTHROPIC_BASE_URL");
+    out.gemini_key = variable("GEMINI_API_KEY");
+    if (out.gemini_key.empty()) {
+        out.gemini_key = variable("GOOGLE_API_KEY");
+    }
+    out.gemini_url = variable("GOOGLE_GEMINI_BASE_URL");
     out.compatible_key = variable("OPENAI_COMPATIBLE_API_KEY");
     out.compatible_url = variable("OPENAI_COMPATIBLE_BASE_URL");
     out.service_tier = variable("CHALK_INFERENCE_SERVICE_TIER");
@@ -148,16 +193,16 @@ result<void> check_route(const provider_settings& settings, std::string_view ful
 
 answer<route> find_route(const provider_settings& settings, const model_name& model, std::string_view base_url,
                          const call& what, const curl::http_headers& from_client) {
-    const bool anthropic = is_anthropic(what.which);
-    const bool own_api = settings.proxy.empty() && model.from != provider::openai_compatible;
-    if (own_api && anthropic != (model.from == provider::anthropic)) {
+    const auto family = family_of(what.which);
+    const auto spoken = settings.proxy.empty() ? api_of(model.from) : std::nullopt;
+    if (spoken && *spoken != family) {
         return refusal{
             400, "wrong_api",
             fmt::format("this run's model is not served under {}", what.target.substr(0, what.target.find('?')))};
     }
     const place at = place_of(settings, model.from, base_url);
     route out;
-    out.url = join(at.base, what.target, anthropic);
+    out.url = join(at.base, what.target, family);
     for (const auto& [name, value] : from_client) {
         if (passes(name)) {
             out.headers.emplace_back(name, value);
@@ -166,17 +211,13 @@ answer<route> find_route(const provider_settings& settings, const model_name& mo
     if (curl::find_header(out.headers, "content-type").empty()) {
         out.headers.emplace_back("content-type", "application/json");
     }
-    if (anthropic && curl::find_header(out.headers, "anthropic-version").empty()) {
+    if (family == api_family::anthropic && curl::find_header(out.headers, "anthropic-version").empty()) {
         out.headers.emplace_back("anthropic-version", "2023-06-01");
     }
     if (!at.key.empty()) {
-        if (anthropic) {
-            out.headers.emplace_back("x-api-key", at.key);
-        } else {
-            out.headers.emplace_back("authorization", fmt::format("Bearer {}", at.key));
-        }
+        out.headers.push_back(key_header(family, at.key));
     }
-    const bool has_tiers = what.which != api::count_tokens;
+    const bool has_tiers = family != api_family::gemini && !only_counts(what.which);
     out.body =
         settings.service_tier.empty() || !has_tiers ? what.body : with_service_tier(what.body, settings.service_tier);
     return out;

@@ -3,6 +3,8 @@
 ///
 ///     openai/NAME             OPENAI_API_KEY, OPENAI_BASE_URL or https://api.openai.com
 ///     anthropic/NAME          ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL or https://api.anthropic.com
+///     gemini/NAME             GEMINI_API_KEY or GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL or
+///                             https://generativelanguage.googleapis.com
 ///     openai_compatible/NAME  OPENAI_COMPATIBLE_API_KEY, model_args.base_url or OPENAI_COMPATIBLE_BASE_URL
 ///
 /// With a proxy all of them go there, under the same paths and with the same keys, which are then the proxy's.
@@ -18,7 +20,7 @@
 
 namespace chalk::gateway {
 
-enum class provider { openai, anthropic, openai_compatible };
+enum class provider { openai, anthropic, gemini, openai_compatible };
 
 struct model_name {
     provider from = provider::openai;
@@ -34,6 +36,8 @@ struct provider_settings {
     std::string openai_url;
     std::string anthropic_key;
     std::string anthropic_url;
+    std::string gemini_key;
+    std::string gemini_url;
     std::string compatible_key;
     std::string compatible_url;
     std::string service_tier; ///< CHALK_INFERENCE_SERVICE_TIER

@@ -34,6 +34,9 @@ std::uint64_t number(const json& object, std::initializer_list<std::string_view>
 }
 
 const json* find_usage(const json& document) {
+    if (const json* gemini = member(document, "usageMetadata")) {
+        return gemini->is_object() ? gemini : nullptr;
+    }
     for (const char* around : {"", "response", "message"}) {
         const json* outer = *around == '\0' ? &document : member(document, around);
         const json* usage = outer == nullptr ? nullptr : member(*outer, "usage");
@@ -69,6 +72,27 @@ void read_openai(const json& usage, counted_tokens& count) {
     raise(count.tokens.reasoning, number(usage, {"output_tokens_details", "reasoning_tokens"}));
 }
 
+void read_gemini(const json& usage, counted_tokens& count) {
+    const auto thoughts = number(usage, {"thoughtsTokenCount"});
+    raise(count.tokens.input, number(usage, {"promptTokenCount"}) + number(usage, {"toolUsePromptTokenCount"}));
+    raise(count.tokens.cached, number(usage, {"cachedContentTokenCount"}));
+    raise(count.tokens.output, number(usage, {"candidatesTokenCount"}) + thoughts);
+    raise(count.tokens.reasoning, thoughts);
+}
+
+/// Does this usage cover the whole answer? Anthropic's message_start knows nothing of the output yet, and a chunk of
+/// Gemini's nothing of those that follow: an answer that breaks after it is still estimated.
+bool is_final(api_family family, const json& event) {
+    if (family != api_family::gemini) {
+        const json* type = member(event, "type");
+        return type == nullptr || *type != "message_start";
+    }
+    const json* candidates = member(event, "candidates");
+    return candidates == nullptr || !candidates->is_array() ||
+           std::all_of(candidates->begin(), candidates->end(),
+                       [](const json& one) { return member(one, "finishReason") != nullptr; });
+}
+
 } // namespace
 
 void usage_watch::document(std::string_view text) {
@@ -76,16 +100,33 @@ void usage_watch::document(std::string_view text) {
     if (!parsed) {
         return;
     }
-    if (const json* usage = find_usage(*parsed)) {
-        if (is_anthropic(which_)) {
-            read_anthropic(*usage, count_);
-        } else {
-            read_openai(*usage, count_);
-        }
-        // message_start knows nothing of the output yet: an answer that breaks after it is still estimated.
-        const json* type = member(*parsed, "type");
-        counted_ = counted_ || type == nullptr || *type != "message_start";
+    if (!parsed->is_array()) {
+        event(*parsed);
+        return;
     }
+    for (const auto& one : *parsed) { // Gemini's stream that is no stream of events
+        event(one);
+    }
+}
+
+void usage_watch::event(const json& what) {
+    const json* usage = find_usage(what);
+    if (usage == nullptr) {
+        return;
+    }
+    const auto family = family_of(which_);
+    switch (family) {
+    case api_family::anthropic:
+        read_anthropic(*usage, count_);
+        break;
+    case api_family::gemini:
+        read_gemini(*usage, count_);
+        break;
+    case api_family::openai:
+        read_openai(*usage, count_);
+        break;
+    }
+    counted_ = counted_ || is_final(family, what);
 }
 
 void usage_watch::line(std::string_view text) {
@@ -95,7 +136,7 @@ void usage_watch::line(std::string_view text) {
     }
     ++events_;
     // Most events are a word of text: only those that may count are parsed.
-    if (text.find("\"usage\"") != std::string_view::npos) {
+    if (text.find("\"usage\"") != std::string_view::npos || text.find("\"usageMetadata\"") != std::string_view::npos) {
         document(text.substr(data.size()));
     }
 }
@@ -145,8 +186,8 @@ usage_watch::verdict usage_watch::finish(std::size_t request_size) {
         document(pending_);
     }
     pending_.clear();
-    if (counted_ || which_ == api::count_tokens) {
-        return {which_ == api::count_tokens ? counted_tokens{} : count_, false};
+    if (counted_ || only_counts(which_)) {
+        return {only_counts(which_) ? counted_tokens{} : count_, false};
     }
     raise(count_.tokens.input, request_size / bytes_per_token);
     // An event is about a token; of an answer in one piece the text is most.

@@ -2,7 +2,8 @@
 /// any size. Tolerant: what it does not know it skips, what is too long it drops, and it never fails.
 ///
 /// Chat completions: the chunk with "usage" (last, when include_usage is set). Responses: response.completed,
-/// .incomplete and .failed. Anthropic: message_start, and the cumulative counts of message_delta.
+/// .incomplete and .failed. Anthropic: message_start, and the cumulative counts of message_delta. Gemini:
+/// usageMetadata, cumulative in each chunk; an answer without a chunk that ends it has more to count than was said.
 ///
 /// An answer that says nothing of usage (a stream that broke, a server that does not count) still cost something: it is
 /// estimated, and said to be. Otherwise a client that hangs up early would get its tokens for nothing.
@@ -33,6 +34,7 @@ class usage_watch {
   private:
     void line(std::string_view text);
     void document(std::string_view text);
+    void event(const json& what);
 
     api which_;
     bool is_stream_;

@@ -88,6 +88,31 @@ TEST_CASE("a stream that breaks is estimated, over what was said") {
     CHECK(found.count.tokens.output == 3);
 }
 
+TEST_CASE("Gemini's counts are cumulative, thoughts are output, and a stream without its last chunk is estimated") {
+    const std::string first = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}],"
+                              "\"usageMetadata\":{\"promptTokenCount\":90,\"candidatesTokenCount\":1}}\r\n\r\n";
+    const std::string last = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{"
+                             "\"promptTokenCount\":90,\"toolUsePromptTokenCount\":10,\"cachedContentTokenCount\":40,"
+                             "\"candidatesTokenCount\":15,\"thoughtsTokenCount\":5}}\r\n\r\n";
+    const auto found = count(api::generate_content, true, first + last);
+    CHECK_FALSE(found.estimated);
+    CHECK(found.count.tokens.input == 100);
+    CHECK(found.count.tokens.cached == 40);
+    CHECK(found.count.tokens.output == 20);
+    CHECK(found.count.tokens.reasoning == 5);
+    const auto broken = count(api::generate_content, true, first + first + "data: {\"cand");
+    CHECK(broken.estimated);
+    CHECK(broken.count.tokens.input == 100);
+    CHECK(broken.count.tokens.output == 3);
+    const auto blocked = count(api::generate_content, true,
+                               "data: {\"promptFeedback\":{},\"usageMetadata\":{\"promptTokenCount\":7}}\n\n");
+    CHECK_FALSE(blocked.estimated);
+    CHECK(blocked.count.tokens.input == 7);
+    const auto list = "[" + first.substr(6) + "," + last.substr(6) + "]"; // without alt=sse
+    CHECK(count(api::generate_content, false, list).count.tokens.output == 20);
+    CHECK(count(api::count_gemini_tokens, false, "{\"totalTokens\":17}").count.tokens.input == 0);
+}
+
 TEST_CASE("an answer in one piece counts too") {
     const auto found = count(api::chat_completions, false,
                              "{\"choices\":[],\n\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}");

@@ -9,15 +9,32 @@ namespace chalk::model {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> providers = {"openai", "openai_responses", "anthropic", "openai_compatible"};
+constexpr std::array<std::string_view, 5> providers = {"openai", "openai_responses", "anthropic", "gemini",
+                                                       "openai_compatible"};
 
 /// What a dialect writes itself: an argument of that name would break the request.
-constexpr std::array<std::string_view, 7> reserved = {"model",  "messages",       "input", "tools",
-                                                      "stream", "stream_options", "system"};
+constexpr std::array<std::string_view, 10> reserved = {"model",
+                                                       "messages",
+                                                       "input",
+                                                       "tools",
+                                                       "stream",
+                                                       "stream_options",
+                                                       "system",
+                                                       "contents",
+                                                       "systemInstruction",
+                                                       "system_instruction"};
 
 /// It goes into a header.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+/// It goes into a path.
+bool is_path_segment(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+               c == '_';
+    });
 }
 
 std::string defect_of(const std::string& key, const json& value) {
@@ -47,7 +64,7 @@ result<api_choice> choose_api(const std::string& full_name, const json& args) {
                                           full_name, fmt::join(providers, "/NAME, ")));
     }
     api_choice choice{full_name, full_name.substr(slash + 1), args, nullptr};
-    if (choice.name.empty() || !is_plain(choice.name)) {
+    if (choice.name.empty() || !is_plain(choice.name) || (provider == "gemini" && !is_path_segment(choice.name))) {
         return config_failure(fmt::format("model: \"{}\" has no name of a model, or odd characters in it", full_name));
     }
     if (!args.is_object()) {
@@ -60,7 +77,7 @@ result<api_choice> choose_api(const std::string& full_name, const json& args) {
     }
     bool responses = provider == "openai_responses";
     if (const auto api = args.value("api", std::string()); !api.empty()) {
-        if (provider == "anthropic" || (api != "responses" && (api != "chat" || responses))) {
+        if (provider == "anthropic" || provider == "gemini" || (api != "responses" && (api != "chat" || responses))) {
             return config_failure(fmt::format("model_args.api: {}/ has no API \"{}\"; openai/ and openai_compatible/ "
                                               "have \"chat\" and \"responses\"",
                                               provider, api));
@@ -70,6 +87,8 @@ result<api_choice> choose_api(const std::string& full_name, const json& args) {
     choice.args.erase("api");
     if (provider == "anthropic") {
         choice.speaks = make_anthropic_dialect();
+    } else if (provider == "gemini") {
+        choice.speaks = make_gemini_dialect();
     } else if (responses) {
         choice.speaks = make_openai_responses_dialect();
     } else {

@@ -18,7 +18,7 @@ std::string target_of(const std::string& name, const json& args = json::object()
     const request nothing{std::make_shared<conversation>(), std::make_shared<std::vector<mcp::tool_spec>>(), 0, 0, {}};
     const auto asked = choice->speaks->make_request(nothing, choice->name, choice->args);
     CHECK_FALSE(asked.body.contains("api"));
-    return asked.target + " " + asked.body["model"].get<std::string>();
+    return asked.target + " " + asked.body.value("model", std::string("in the path"));
 }
 
 } // namespace
@@ -29,6 +29,7 @@ TEST_CASE("a model's prefix and the argument \"api\" choose the API", "[model]")
     CHECK(target_of("openai/gpt-x", {{"api", "responses"}}) == "/v1/responses gpt-x");
     CHECK(target_of("openai_responses/gpt-x") == "/v1/responses gpt-x");
     CHECK(target_of("anthropic/claude-x") == "/v1/messages claude-x");
+    CHECK(target_of("gemini/gemini-3.0_x") == "/v1beta/models/gemini-3.0_x:streamGenerateContent?alt=sse in the path");
     CHECK(target_of("openai_compatible/org/model:7b") == "/v1/chat/completions org/model:7b");
 }
 
@@ -36,16 +37,18 @@ TEST_CASE("a model or an argument that no API takes is refused with its name", "
     for (const auto* name : {"gpt-x", "mistral/x", "/x", "", "Openai/x"}) {
         CHECK_THAT(target_of(name), Contains("names no provider"));
     }
-    for (const auto* name : {"openai/", "openai/a b", "openai/a\r\nX: y"}) {
+    for (const auto* name : {"openai/", "openai/a b", "openai/a\r\nX: y", "gemini/../x", "gemini/x?y", "gemini/x:y"}) {
         CHECK_THAT(target_of(name), Contains("odd characters"));
     }
-    for (const auto* key : {"model", "messages", "input", "tools", "stream", "stream_options", "system"}) {
+    for (const auto* key : {"model", "messages", "input", "tools", "stream", "stream_options", "system", "contents",
+                            "systemInstruction"}) {
         CHECK_THAT(target_of("openai/x", {{key, 1}}), Contains(std::string("model_args.") + key));
     }
     CHECK_THAT(target_of("openai/x", {{"max_tokens", "5"}}), Contains("model_args.max_tokens"));
     CHECK_THAT(target_of("openai/x", {{"api", "soap"}}), Contains("model_args.api"));
     CHECK_THAT(target_of("openai/x", {{"api", 5}}), Contains("model_args.api"));
     CHECK_THAT(target_of("anthropic/x", {{"api", "chat"}}), Contains("model_args.api"));
+    CHECK_THAT(target_of("gemini/x", {{"api", "chat"}}), Contains("model_args.api"));
     CHECK_THAT(target_of("anthropic/x", {{"anthropic_beta", "a\r\nX: y"}}), Contains("anthropic_beta"));
 }
 

@@ -5,9 +5,10 @@
 ///   openai/NAME             chat completions, or the Responses API with model_args {"api": "responses"}
 ///   openai_responses/NAME   the Responses API
 ///   anthropic/NAME          messages
+///   gemini/NAME             models/NAME:streamGenerateContent
 ///   openai_compatible/NAME  chat completions of any other server (vLLM, litellm); "api" as with openai/
 ///
-/// The gateway reads the whole name in the header X-Chalk-Model; the body's "model" is NAME.
+/// The gateway reads the whole name in the header X-Chalk-Model; the body's "model", or the path, has NAME.
 #pragma once
 
 #include "protocol/model/model.hpp"

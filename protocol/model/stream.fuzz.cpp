@@ -33,8 +33,9 @@ std::string text_of(const turn_result& got) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::array<std::unique_ptr<dialect>, 3> all = {
-        make_openai_dialect(openai_flavour::openai), make_openai_responses_dialect(), make_anthropic_dialect()};
+    static const std::array<std::unique_ptr<dialect>, 4> all = {make_openai_dialect(openai_flavour::openai),
+                                                                make_openai_responses_dialect(),
+                                                                make_anthropic_dialect(), make_gemini_dialect()};
     if (size == 0) {
         return 0;
     }

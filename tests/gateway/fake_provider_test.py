@@ -11,8 +11,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
-from provider import KEY, Answer, GatewayTest, chat_stream, error, message_stream  # noqa: E402
+from provider import KEY, Answer, GatewayTest, chat_stream, error, gemini_stream, message_stream  # noqa: E402
 from support.chalk import main  # noqa: E402
+
+
+GEMINI = "/v1beta/models/g:streamGenerateContent"
 
 
 class Passing(GatewayTest):
@@ -48,6 +51,23 @@ class Passing(GatewayTest):
         self.assertEqual(status, 418)
         self.assertEqual(json.loads(body)["error"]["code"], "scripted")
         self.assertEqual(headers["X-Should-Retry"], "false")
+
+    def test_gemini_is_asked_by_its_path_with_our_key_and_its_counts_seen(self):
+        self.provider.script = [error(429, {"retry-after-ms": "20"}), Answer(pieces=gemini_stream())]
+        self.start([{"models": ["gemini/g"]}])
+        status, headers, body = self.ask({"contents": []}, GEMINI + "?alt=sse&key=theirs&fields=candidates",
+                                         {"x-goog-api-key": "theirs"})
+        self.assertEqual((status, body.decode()), (200, "".join(gemini_stream())))
+        self.assertEqual({request["path"] for request in self.provider.requests}, {GEMINI + "?alt=sse"})
+        spent = self.spent()
+        self.assertEqual((spent["requests"], spent["retries"], spent["estimated"]), (1, 1, 0))
+        self.assertEqual((spent["usage"]["input"], spent["usage"]["output"]), (50, 30))
+        for path, body, status, code in (
+            (GEMINI.replace("/g:", "/other:"), {}, 403, "PERMISSION_DENIED"), (GEMINI, {"model": "other"}, 400, "INVALID_ARGUMENT"),
+            ("/v1/chat/completions", {"model": "g"}, 400, None)):
+            answer = self.ask(body, path)
+            self.assertEqual((answer[0], json.loads(answer[2])["error"].get("status")), (status, code))
+        self.assertEqual(len(self.provider.requests), 2)
 
     def test_many_requests_go_over_one_connection(self):
         self.start()
@@ -261,12 +281,13 @@ class Recorded(GatewayTest):
     def test_repeats_stay_distinct_when_replayed_without_a_provider(self):
         folder = self.folder / "recordings"
         answers = [chat_stream(word) for word in ("first", "second", "other")]
-        self.provider.script = [Answer(pieces=pieces) for pieces in answers] + [error(400)]
-        runs = [{"models": ["openai/m"], "seed": "0-0"}, {"models": ["openai/m"], "seed": "0-1"}]
+        self.provider.script = [Answer(pieces=pieces) for pieces in answers] + [error(400), Answer(pieces=gemini_stream())]
+        runs = [{"models": ["openai/m"], "seed": "0-0"}, {"models": ["openai/m", "gemini/g"], "seed": "0-1"}]
         process = self.start([dict(run) for run in runs], record=str(folder))
         for run in (0, 0, 1):
             self.assertEqual(self.ask(run=run)[0], 200)
         self.assertEqual(self.ask(run=1)[0], 400)
+        self.assertEqual(self.ask({}, GEMINI + "?alt=sse", run=1)[0], 200)
         self.stop(process)
         for file in folder.iterdir():
             self.assertNotIn(KEY, file.read_text())
@@ -275,6 +296,7 @@ class Recorded(GatewayTest):
         for run, pieces in ((1, answers[2]), (0, answers[0]), (0, answers[1])):
             self.assertEqual(self.ask(run=run)[2].decode(), "".join(pieces))
         self.assertEqual(self.ask(run=1)[0], 400)
+        self.assertEqual(self.ask({}, GEMINI + "?alt=sse", run=1)[2].decode(), "".join(gemini_stream()))
         self.assertEqual(self.spent(0)["usage"]["output"], 40)
         status, _, body = self.ask(run=0)
         self.assertEqual((status, json.loads(body)["error"]["code"]), (404, "no_recording"))

@@ -39,6 +39,14 @@ def message_stream(text="hello", usage=(10, 25)):
     return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
+def gemini_stream(text="hello", usage=(50, 30)):
+    """The chunks of a model's answer, in Gemini's form."""
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}]},
+              {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "STOP", "index": 0}],
+               "usageMetadata": {"promptTokenCount": usage[0], "candidatesTokenCount": usage[1]}}]
+    return [f"data: {json.dumps(chunk)}\r\n\r\n" for chunk in chunks]
+
+
 class Answer:
     """One scripted answer. `hold`: events are waited for before each piece; `cut`: the connection breaks at the end."""
 
@@ -86,7 +94,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        key = headers.get("x-api-key") if "/messages" in self.path else headers.get("authorization")
+        header = {"messages": "x-api-key", "models": "x-goog-api-key"}.get(self.path.split("?")[0].split("/")[2], "authorization")
+        key = headers.get(header)
         with server.lock:
             server.requests.append({"path": self.path, "headers": headers, "body": body})
             if key not in (KEY, f"Bearer {KEY}"):
@@ -153,6 +162,7 @@ class GatewayTest(unittest.TestCase):
             "PATH": os.environ["PATH"],
             "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": self.provider.url + "/v1",
             "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.provider.url,
+            "GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": self.provider.url,
             "OPENAI_COMPATIBLE_API_KEY": KEY, "OPENAI_COMPATIBLE_BASE_URL": self.provider.url + "/v1",
         }
 

@@ -12,7 +12,8 @@ LOOK = (
 
 class Keys(ChalkTest):
     def test_no_process_and_no_file_has_one(self):
-        environment = {name: KEY for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY")}
+        names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_COMPATIBLE_API_KEY")
+        environment = {name: KEY for name in names}
         for mode in (("--runtime", "namespaces"), ("--no-containerized",)):
             with self.subTest(mode=mode):
                 result, transcripts = self.run_shell(shell_config(turns(bash(LOOK))), *mode, env=environment)

@@ -2,81 +2,17 @@
 provider was asked, and that no turn counts twice."""
 
 import json
-import os
 import pathlib
 import socket
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import builtin_agent  # noqa: E402
+from builtin_agent import assistant_messages  # noqa: E402
 from fake_provider import Answer, on_port, on_socket, sse  # noqa: E402
-
-AGENT = pathlib.Path(os.environ["CHALK_BUILD"]) / "tests/models/chalk_model_agent"
-
-
-# The same three turns in each API: think and call a tool, answer, say a word in the second step.
-
-def chat(delta, finish=None, usage=None):
-    events = [{"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}]
-    if usage:
-        events.append({"choices": [], "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}})
-    return events
-
-
-def chat_call(arguments, index=0, name="echo", call_id="call_a"):
-    return {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}]}
-
-
-def chat_turns():
-    return [chat({"role": "assistant", "reasoning_content": "hm"}) + chat(chat_call('{"text":'))
-            + chat({"tool_calls": [{"index": 0, "function": {"arguments": '"hé"}'}}]}) + chat({}, "tool_calls", (10, 5)),
-            chat({"content": "done"}) + chat({}, "stop", (20, 2)),
-            chat({"content": "bye"}) + chat({}, "stop", (30, 1))]
-
-
-def messages(usage, stop, *blocks):
-    events = [{"type": "message_start", "message": {"usage": {"input_tokens": usage[0], "output_tokens": 1}}}]
-    for i, (start, deltas) in enumerate(blocks):
-        events.append({"type": "content_block_start", "index": i, "content_block": start})
-        events += [{"type": "content_block_delta", "index": i, "delta": one} for one in deltas]
-        events.append({"type": "content_block_stop", "index": i})
-    return events + [{"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": usage[1]}},
-                     {"type": "message_stop"}]
-
-
-def text_block(text):
-    return {"type": "text", "text": ""}, [{"type": "text_delta", "text": text}]
-
-
-def messages_turns():
-    think = ({"type": "thinking", "thinking": "", "signature": ""},
-             [{"type": "thinking_delta", "thinking": "hm"}, {"type": "signature_delta", "signature": "signed:hm"}])
-    call = ({"type": "tool_use", "id": "call_a", "name": "echo", "input": {}},
-            [{"type": "input_json_delta", "partial_json": part} for part in ("", '{"text":', '"hé"}')])
-    return [messages((10, 5), "tool_use", think, call), messages((20, 2), "end_turn", text_block("done")),
-            messages((30, 1), "end_turn", text_block("bye"))]
-
-
-def responses(usage, *items):
-    events = [{"type": "response.created", "response": {}}]
-    for i, item in enumerate(items):
-        events.append({"type": "response.output_item.done", "output_index": i, "item": item})
-    return events + [{"type": "response.completed", "response": {"usage": {"input_tokens": usage[0],
-                                                                           "output_tokens": usage[1]}}}]
-
-
-def responses_turns():
-    def said(text):
-        return {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-    think = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}],
-             "encrypted_content": "enc:hm"}
-    call = {"type": "function_call", "id": "fc", "call_id": "call_a", "name": "echo", "arguments": '{"text":"hé"}'}
-    return [responses((10, 5), think, call), responses((20, 2), said("done")), responses((30, 1), said("bye"))]
-
-
-DIALECTS = {"openai_compatible/m": chat_turns, "anthropic/m": messages_turns, "openai_responses/m": responses_turns}
+from turns import DIALECTS, chat, chat_call, chat_turns, messages_turns  # noqa: E402
 
 
 class AgentTest(unittest.TestCase):
@@ -85,23 +21,16 @@ class AgentTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.socket = pathlib.Path(folder.name) / "gateway.sock"
 
-    def start(self, gateway, model="openai_compatible/m", steps=1, **plan):
-        plan = {"gateway": str(gateway), "model": model, "instructions": ["go", "on"][:steps], **plan}
-        agent = subprocess.Popen([AGENT, json.dumps(plan)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def start(self, *args, **plan):
+        agent = builtin_agent.start(*args, **plan)
         self.addCleanup(agent.stdout.close)
         self.addCleanup(agent.stdin.close)
         self.addCleanup(agent.wait)
         self.addCleanup(agent.kill)
         return agent
 
-    def play(self, gateway, *args, **plan):
-        agent = self.start(gateway, *args, **plan)
-        out = agent.stdout.read()
-        self.assertEqual(agent.wait(timeout=60), 0)
-        return json.loads(out)
-
-    def said(self, transcript):
-        return [e for e in transcript["events"] if e["type"] == "MessageEvent" and e["role"] == "assistant"]
+    def play(self, *args, **plan):
+        return builtin_agent.play(self, *args, **plan)
 
     def run_script(self, script, *args, **plan):
         with on_socket(self.socket, script) as provider:
@@ -119,7 +48,7 @@ class AgentTest(unittest.TestCase):
                     self.assertEqual(transcript["outcome"]["status"], "passed")
                     self.assertEqual([step["turns"] for step in transcript["steps"]], [2, 1])
                     self.assertEqual(transcript["usage"], {"input": 60, "cached": 0, "output": 8, "reasoning": 0})
-                    said = self.said(transcript)
+                    said = assistant_messages(transcript)
                     self.assertEqual(said[0]["reasoning"], "hm")
                     self.assertEqual(said[0]["tool_calls"], [{"id": "call_a", "name": "echo",
                                                               "arguments": {"text": "hé"}}])
@@ -142,7 +71,7 @@ class AgentTest(unittest.TestCase):
                     elif model.startswith("openai"):
                         script[1].body = sse(*chat({"content": "do"}))
                     transcript, provider = self.run_script(script, model)
-                    said = self.said(transcript)
+                    said = assistant_messages(transcript)
                     self.assertEqual([one.get("aborted", False) for one in said], [False, True, False])
                     self.assertIn(said[1]["text"], ("do", "done"))
                     self.assertEqual(transcript["steps"][0]["turns"], 2)
@@ -158,7 +87,7 @@ class AgentTest(unittest.TestCase):
             with self.subTest(model=model):
                 half = sse(turns()[0][0], overloaded)
                 transcript, _ = self.run_script([Answer(half), Answer(sse(*turns()[1]))], model)
-                self.assertEqual([one.get("aborted", False) for one in self.said(transcript)], [True, False])
+                self.assertEqual([one.get("aborted", False) for one in assistant_messages(transcript)], [True, False])
 
     def test_a_fourth_broken_stream_in_a_row_ends_the_run(self):
         transcript, _ = self.run_script([Answer(b"")] * 4)
@@ -168,7 +97,7 @@ class AgentTest(unittest.TestCase):
 
     def test_a_connection_that_ends_without_a_response_is_an_aborted_turn(self):
         transcript, _ = self.run_script([Answer(drop=True), Answer(sse(*chat_turns()[1]))])
-        self.assertEqual([one.get("aborted", False) for one in self.said(transcript)], [True, False])
+        self.assertEqual([one.get("aborted", False) for one in assistant_messages(transcript)], [True, False])
 
     def test_a_refused_request_is_sent_once_and_ends_the_run(self):
         for status in (400, 401, 429, 500, 529):
@@ -179,7 +108,7 @@ class AgentTest(unittest.TestCase):
                 error = transcript["outcome"]["error"]
                 self.assertEqual(error["class"], "model")
                 self.assertIn(f"HTTP {status}: c: no (request req_1)", error["message"])
-                self.assertEqual(self.said(transcript), [])
+                self.assertEqual(assistant_messages(transcript), [])
 
     def test_a_budget_that_is_spent_ends_the_step(self):
         refusal = b'{"error":{"message":"spent","code":"budget_exhausted"}}'
@@ -214,7 +143,7 @@ class AgentTest(unittest.TestCase):
         transcript, _ = self.run_script([Answer(half, hold=True)], limits={"max_time_s": 1})
         limits = [e["limit"] for e in transcript["events"] if e["type"] == "LimitReachedEvent"]
         self.assertEqual(limits, ["time"])
-        self.assertEqual([(one["text"], one["aborted"]) for one in self.said(transcript)], [("half", True)])
+        self.assertEqual([(one["text"], one["aborted"]) for one in assistant_messages(transcript)], [("half", True)])
         flood = sse(*chat({"content": "x" * (1 << 20)})) * 5
         transcript, _ = self.run_script([Answer(flood, hold=True)])
         self.assertEqual(transcript["outcome"]["error"]["class"], "model")

@@ -1,4 +1,4 @@
-"""A strict fake of the three model APIs behind a gateway, on a unix socket or a port of loopback.
+"""A strict fake of the four model APIs behind a gateway, on a unix socket or a port of loopback.
 
 Each request takes the next answer of a script. A request that a real provider would refuse (roles in the wrong order, a
 call without its result, reasoning that was tampered with) is answered with 400 and noted in `violations`.
@@ -7,6 +7,7 @@ call without its result, reasoning that was tampered with) is answered with 400 
 import http.server
 import json
 import pathlib
+import re
 import socketserver
 import threading
 
@@ -114,7 +115,33 @@ def check_responses(body):
     need(not open_calls, f"calls without results: {open_calls}")
 
 
+def check_gemini(body):
+    roles = [one["role"] for one in body["contents"]]
+    need(roles[::2] == ["user"] * len(roles[::2]) and roles[1::2] == ["model"] * len(roles[1::2]),
+         f"roles alternate, user first: {roles}")
+    open_calls = []
+    for one in body["contents"]:
+        need(one["parts"], "a content has parts")
+        results = [part["functionResponse"] for part in one["parts"] if "functionResponse" in part]
+        need([(r["name"], r.get("id")) for r in results] == open_calls, f"each call has its result at once: {open_calls}")
+        need(all(isinstance(r["response"], dict) for r in results), "a response is an object")
+        calls = [part for part in one["parts"] if "functionCall" in part]
+        open_calls = [(part["functionCall"]["name"], part["functionCall"].get("id")) for part in calls]
+        for part in calls:
+            need(isinstance(part["functionCall"]["args"], dict), "args are an object")
+            need(part["thoughtSignature"] == "signed:" + part["functionCall"]["name"], "a call keeps its signature")
+    need(not open_calls, f"calls without results: {open_calls}")
+
+
 CHECKS = {"/v1/chat/completions": check_chat, "/v1/messages": check_messages, "/v1/responses": check_responses}
+
+
+def check(path, full_model, body):
+    """A request as its provider would: the API's rules, and that header and request name one model."""
+    gemini = re.fullmatch(r"/v1beta/models/([^/:]+):streamGenerateContent\?alt=sse", path)
+    need(gemini or path in CHECKS, f"path {path}")
+    need(full_model.split("/", 1)[1] == (gemini[1] if gemini else body["model"]), "the model is named twice")
+    (check_gemini if gemini else CHECKS[path])(body)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -137,11 +164,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         problem = None
         try:
             parsed = json.loads(body)
-            need(self.path in CHECKS, f"path {self.path}")
-            need(self.headers["X-Chalk-Model"].split("/", 1)[1] == parsed["model"], "the model is named twice")
-            for secret in ("Authorization", "X-Api-Key"):
+            for secret in ("Authorization", "X-Api-Key", "X-Goog-Api-Key"):
                 need(secret not in self.headers, "the harness holds no key")
-            CHECKS[self.path](parsed)
+            check(self.path, self.headers["X-Chalk-Model"], parsed)
         except (ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
         with provider.lock:

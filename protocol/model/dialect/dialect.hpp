@@ -70,5 +70,7 @@ enum class openai_flavour {
 [[nodiscard]] std::unique_ptr<dialect> make_openai_responses_dialect();
 /// POST /v1/messages (Anthropic API reference, "Messages", streaming), version 2023-06-01.
 [[nodiscard]] std::unique_ptr<dialect> make_anthropic_dialect();
+/// POST /v1beta/models/NAME:streamGenerateContent?alt=sse (Gemini API reference, "Generating content").
+[[nodiscard]] std::unique_ptr<dialect> make_gemini_dialect();
 
 } // namespace chalk::model

@@ -13,13 +13,14 @@ constexpr std::size_t longest_word = 100;
 constexpr unsigned payment_required = 402;
 constexpr unsigned payload_too_large = 413;
 
-/// OpenAI has a code for it, Anthropic and servers like vLLM only words.
+/// OpenAI has a code for it, Anthropic, Gemini and servers like vLLM only words.
 bool tells_of_overflow(std::string_view kind, std::string_view message) {
     if (kind == "context_length_exceeded" || kind == "request_too_large") {
         return true;
     }
-    for (const std::string_view words : {"prompt is too long", "maximum context length", "exceed context limit",
-                                         "exceeds the context window", "context window exceeded"}) {
+    for (const std::string_view words :
+         {"prompt is too long", "maximum context length", "exceed context limit", "exceeds the context window",
+          "context window exceeded", "exceeds the maximum number of tokens allowed"}) {
         if (message.find(words) != std::string_view::npos) {
             return true;
         }
@@ -27,12 +28,17 @@ bool tells_of_overflow(std::string_view kind, std::string_view message) {
     return false;
 }
 
+/// Gemini's code is the HTTP status once more; what it means is the status's name.
 std::string code_text(const json& error) {
     const auto& code = value_at(error, "code");
     if (code.is_string()) {
         return shortened(code.get_ref<const std::string&>(), longest_word);
     }
-    return code.is_number_integer() ? dump_json(code) : std::string{};
+    if (!code.is_number_integer()) {
+        return {};
+    }
+    const auto status = text_at(error, "status");
+    return status.empty() ? dump_json(code) : shortened(status, longest_word);
 }
 
 } // namespace
@@ -45,7 +51,9 @@ std::string provider_error::text() const {
     return all;
 }
 
-std::optional<provider_error> find_error(const json& body) {
+std::optional<provider_error> find_error(const json& answer) {
+    // Gemini's stream is a list where it is no stream of events, and so is its error.
+    const auto& body = answer.is_array() && answer.size() == 1 ? answer.front() : answer;
     const auto& nested = value_at(body, "error");
     const bool flat = text_at(body, "object") == "error" || (text_at(body, "type") == "error" && nested.is_null());
     if (!flat && (nested.is_null() || nested == false)) {

@@ -20,6 +20,8 @@ TEST_CASE("a refused request says status, code, message and request, in each pro
         "HTTP 401: invalid_api_key: bad key (request req_head)");
     CHECK(of(404, R"({"type":"error","error":{"type":"not_found_error","message":"no"},"request_id":"req_body"})")
               .why.message == "HTTP 404: not_found_error: no (request req_body)");
+    CHECK(of(429, R"([{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}])").why.message ==
+          "HTTP 429: RESOURCE_EXHAUSTED: quota (request req_head)");
     CHECK_THAT(of(502, "<html>bad gateway</html>").why.message, Contains("<html>"));
     CHECK_THAT(of(500, "").why.message, Contains("an empty body"));
     CHECK_THAT(of(400, R"({"detail":"odd"})").why.message, Contains("odd"));
@@ -34,6 +36,8 @@ TEST_CASE("a conversation that is too long is told apart, however the provider s
         {400, R"({"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}})"},
         {413, R"({"type":"error","error":{"type":"request_too_large","message":"m"}})"},
         {413, ""},
+        {400, R"({"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens )"
+              R"(allowed (8).","status":"INVALID_ARGUMENT"}})"},
         {400, R"({"object":"error","message":"This model's maximum context length is 8 tokens","code":400})"}};
     for (const auto& [status, body] : overflows) {
         INFO(body);
@@ -48,6 +52,9 @@ TEST_CASE("the gateway's word that the budget is spent is told apart, in each AP
           turn_failure::what::budget);
     CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"budget_exhausted: spent"}})").kind ==
           turn_failure::what::budget);
+    CHECK(
+        of(402, R"({"error":{"code":402,"message":"budget_exhausted: spent","status":"FAILED_PRECONDITION"}})").kind ==
+        turn_failure::what::budget);
     CHECK(of(402, R"({"error":{"message":"the account is empty"}})").kind == turn_failure::what::ended);
     CHECK(of(400, R"({"error":{"code":"budget_exhausted"}})").kind == turn_failure::what::ended);
 }
