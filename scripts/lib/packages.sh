@@ -29,9 +29,9 @@ build_packages() {
 run_packages() { echo python3 json-schema-test-suite; }
 
 # What the tests and scripts/check need on top.
-# npm, wherever it came from, fetches the official MCP clients.
+# npm, wherever it came from, fetches the official MCP clients; litellm's proxy goes into a virtual environment.
 test_packages() {
-    echo catch2 ccache clang-format clang-tidy uidmap busybox-static iproute2 git procps util-linux python3-jsonschema
+    echo python3-venv catch2 ccache clang-format clang-tidy uidmap busybox-static iproute2 git procps util-linux python3-jsonschema
     command -v npm >/dev/null || echo npm
 }
 

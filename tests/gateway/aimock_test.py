@@ -1,5 +1,5 @@
-"""The gateway in front of aimock, a third party's fake of all three APIs, also with failures injected: whatever it does,
-each call ends in one whole answer that is counted once."""
+"""The gateway in front of aimock, a third party's fake of all APIs, also with failures injected: whatever it does, each call
+ends in one whole answer that is counted once, and the builtin agent gets its turns."""
 
 import json
 import os
@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
+import builtin_agent  # noqa: E402
 from provider import KEY, GatewayTest  # noqa: E402
 from support.chalk import main  # noqa: E402
 from third_party import free_port, install_npm, wait_for  # noqa: E402
@@ -17,6 +19,9 @@ FIXTURES = {"fixtures": [
     {"match": {"userMessage": "use a tool"},
      "response": {"toolCalls": [{"name": "bash", "arguments": {"command": "ls"}}]}},
     {"match": {"userMessage": "hello"}, "response": {"content": "Hello! How can I help you today?"}},
+    {"match": {"userMessage": "go", "hasToolResult": False},
+     "response": {"toolCalls": [{"name": "echo", "arguments": {"text": "hé"}}]}},
+    {"match": {"hasToolResult": True}, "response": {"content": "done"}},
 ]}
 TOOL = {"type": "object", "properties": {"command": {"type": "string"}}}
 
@@ -40,6 +45,8 @@ def messages(text):
         "tools": [{"name": "bash", "input_schema": TOOL}]}
 
 
+# Twice, so that chance spares them all once in 60,000 times.
+AGENT_MODELS = 2 * ["openai_compatible/m", "openai_responses/m", "anthropic/m", "gemini/m"]
 LAST = {chat: "data: [DONE]", responses: "response.completed", messages: "message_stop"}
 
 
@@ -57,8 +64,9 @@ class AiMock(GatewayTest):
         self.addCleanup(server.kill)
         url = f"http://127.0.0.1:{port}"
         wait_for(server, url + "/v1/models", 60)
-        environment = self.environment() | {"OPENAI_COMPATIBLE_BASE_URL": url}
-        self.start([{"models": ["openai_compatible/m"]}], environment, **settings)
+        urls = ("OPENAI_COMPATIBLE_BASE_URL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+        environment = self.environment() | dict.fromkeys(urls, url)
+        self.start([{"models": [model]} for model in AGENT_MODELS], environment, **settings)
 
     def test_each_api_streams_text_and_tool_calls(self):
         self.serve()
@@ -73,6 +81,30 @@ class AiMock(GatewayTest):
                     self.assertIn(LAST[api], answer.decode())
             self.assertEqual(self.spent()["requests"], 2 * (number + 1))
         self.assertGreater(self.spent()["usage"]["output"], 0)
+
+    def agents_play(self, *flags):
+        """Each API; returns how often the gateway had to try again."""
+        self.serve(*flags, retries=20)
+        retries = 0
+        for run, model in enumerate(AGENT_MODELS):
+            with self.subTest(model=model, flags=flags):
+                transcript = builtin_agent.play(self, self.folder / f"{run}.sock", model)
+                said = builtin_agent.assistant_messages(transcript)
+                told = json.dumps(transcript["events"])[-3000:]
+                self.assertEqual(transcript["outcome"]["status"], "passed", told)
+                self.assertEqual([one["text"] for one in said], ["", "done"], told)
+                self.assertEqual([(c["name"], c["arguments"]) for c in said[0]["tool_calls"]], [("echo", {"text": "hé"})])
+                spent = self.spent(run)
+                self.assertEqual((spent["requests"], spent["estimated"]), (2, 0), told)
+                self.assertEqual(spent["usage"], transcript["usage"])
+                retries += spent["retries"]
+        return retries
+
+    def test_the_builtin_agent_is_served_under_each_api(self):
+        self.assertEqual(self.agents_play(), 0)
+
+    def test_the_builtin_agent_is_served_though_half_of_all_connections_break(self):
+        self.assertGreater(self.agents_play("--chaos-disconnect", "0.5"), 0)
 
     def test_what_it_refuses_is_passed_on(self):
         self.serve(retries=0)

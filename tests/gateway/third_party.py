@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -14,17 +15,12 @@ BUILD = pathlib.Path(os.environ["CHALK_BUILD"])
 SOURCE = pathlib.Path(__file__).parent
 
 
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
-
-
 def install_npm():
     """The folder that holds what package.json names."""
     folder = BUILD / "tests/gateway/node"
     folder.mkdir(parents=True, exist_ok=True)
     if shutil.which("node") is None or shutil.which("npm") is None:
-        skip("node and npm are missing: apt install nodejs npm")
+        raise unittest.SkipTest("node and npm are missing: apt install nodejs npm")
     wanted, here = (SOURCE / "package.json").read_bytes(), folder / "package.json"
     if here.exists() and here.read_bytes() == wanted and (folder / "node_modules").exists():
         return folder
@@ -35,10 +31,10 @@ def install_npm():
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150)
     except subprocess.TimeoutExpired:
         here.unlink()
-        skip("npm install did not end within 150 s")
+        raise unittest.SkipTest("npm install did not end within 150 s")
     if done.returncode != 0:
         here.unlink()
-        skip(f"npm install failed, npm's registry may be out of reach: {done.stderr.strip().splitlines()[-1:]}")
+        raise unittest.SkipTest(f"npm install failed, npm's registry may be out of reach: {done.stderr.strip().splitlines()[-1:]}")
     return folder
 
 
@@ -53,9 +49,9 @@ def install_pip(requirement):
         subprocess.run([folder / "bin/pip", "install", "-q", "--disable-pip-version-check", "--retries=1", requirement],
                        check=True, capture_output=True, text=True, timeout=700)
     except subprocess.TimeoutExpired:
-        skip(f"installing {requirement} took too long")
+        raise unittest.SkipTest(f"installing {requirement} took too long")
     except subprocess.CalledProcessError as why:
-        skip(f"pip could not install {requirement}, PyPI may be out of reach: {str(why.stderr).strip()[-200:]}")
+        raise unittest.SkipTest(f"pip could not install {requirement}, PyPI may be out of reach: {str(why.stderr).strip()[-200:]}")
     done.write_text(requirement)
     return folder / "bin"
 
