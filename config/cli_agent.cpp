@@ -31,6 +31,7 @@ output_rule rule_of(const json& value) {
         rule.value = json::json_pointer(value["value"].get<std::string>());
     }
     rule.says = value.value("says", std::string());
+    rule.in_pieces = value.value("in_pieces", false);
     return rule;
 }
 
@@ -195,6 +196,8 @@ cli_agent_line read_line(const cli_agent& agent, std::string_view line) {
             apply(rule, value, *texts);
         }
     }
+    out.in_pieces = std::any_of(agent.texts.begin(), agent.texts.end(),
+                                [&value](const auto& rule) { return rule.in_pieces && holds(rule.where, value); });
     out.last = holds(agent.last.where, value);
     return out;
 }

@@ -23,6 +23,7 @@ struct output_rule {
     std::vector<std::pair<json::json_pointer, json>> of;    ///< that has these values
     std::optional<json::json_pointer> value;                ///< the text at this place
     std::string says;                                       ///< put before it
+    bool in_pieces = false; ///< of texts: one text comes as several lines, until one of another kind
 };
 
 struct cli_agent {
@@ -71,6 +72,7 @@ struct cli_agent_start {
 /// What one line of output says.
 struct cli_agent_line {
     std::vector<std::string> texts;
+    bool in_pieces = false; ///< the texts go on those of the lines before
     std::vector<std::string> uses;
     std::vector<std::string> failures;
     bool last = false;

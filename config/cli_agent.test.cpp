@@ -75,6 +75,17 @@ TEST_CASE("output lines tell what was said, which tools were used and what faile
         read_line(claude, R"({"type":"system","subtype":"init","mcp_servers":[{"name":"chalk","status":"failed"}]})");
     CHECK(line.failures == std::vector<std::string>{"cannot reach the tool server: chalk"});
 
+    const auto& gemini = agent("gemini-cli");
+    line = read_line(gemini, R"({"type":"message","role":"assistant","content":"Hi","delta":true})");
+    CHECK(line.texts == std::vector<std::string>{"Hi"});
+    CHECK(line.in_pieces);
+    line = read_line(gemini, R"({"type":"tool_use","tool_name":"mcp_chalk_add"})");
+    CHECK(line.uses == std::vector<std::string>{"mcp_chalk_add"});
+    CHECK_FALSE(line.in_pieces);
+    line = read_line(gemini, R"({"type":"result","status":"error","error":{"message":"[API Error: 500]"}})");
+    CHECK(line.failures == std::vector<std::string>{"[API Error: 500]"});
+    CHECK(line.last);
+
     CHECK_FALSE(read_line(claude, "not json").understood);
     CHECK_FALSE(read_line(claude, "[1]").understood);
     CHECK(read_line(claude, R"({"type":"assistant","message":{"content":"text"}})").texts.empty());

