@@ -83,7 +83,7 @@ class Refusals(ChalkTest):
         keyless = {name: "" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")}
         for keys, said in (({"agent": "codex"}, "agent codex needs a model"), ({"model": "openai/x"}, "set OPENAI_API_KEY"),
                            ({"agent": "gemini-cli", "model": "gemini/x"}, "set GEMINI_API_KEY"),
-                           ({"model": "google/x"}, "does not say whose it is")):
+                           ({"agent": "gemini-cli", "model": "google/x"}, "does not say whose it is")):
             config = json.dumps({"environment": str(SHELL), "run_id": "refused", **keys})
             self.assertIn(said, chalk("run", "--config", config, check=2, cwd=self.folder, env=keyless).stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
