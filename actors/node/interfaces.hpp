@@ -22,6 +22,8 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<kill_runs>,
     /// All runs end at once, as errors.
     caf::reacts_to<cut_off_runs>,
+    /// Those that wait are given back, each by a run_finished that says so.
+    caf::reacts_to<withdraw_runs>,
     /// A new cap on the runs at once.
     caf::reacts_to<set_max_runs>,
     /// How full the disk is: from the node's timer and from the pool.

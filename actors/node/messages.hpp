@@ -26,6 +26,9 @@ struct cut_off_runs {
     failure why;
 };
 
+/// Those that wait and were not admitted are given back: nothing of them has begun.
+struct withdraw_runs {};
+
 /// How many runs are admitted at once from now on, whatever they need; absent: as the ledger allows.
 struct set_max_runs {
     std::optional<std::size_t> runs;
@@ -100,3 +103,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_spent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::node_said)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::room_measured)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::measure_room)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::withdraw_runs)

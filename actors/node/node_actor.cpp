@@ -73,6 +73,7 @@ class node_impl final : public node_base {
             [this](const cancel_runs& m) { end_all(m.reason, false); },
             [this](const kill_runs& m) { end_all(m.reason, true); },
             [this](const cut_off_runs& m) { cut_off(m.why); },
+            [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
             [this](const measure_room&) { measure(); },
             [this](const room_measured& m) { on_measured(m.room); },
@@ -135,14 +136,16 @@ class node_impl final : public node_base {
     }
 
     /// Those that wait end like this.
-    void leave_queue(const outcome& how) {
+    void leave_queue(const outcome& how, bool withdrawn = false) {
         const auto waiting = std::exchange(state.waiting, {});
         for (const auto& [who, order] : waiting) {
             // Nobody is let in: all that wait leave.
             static_cast<void>(state.book->release(who));
         }
         for (const auto& [who, order] : waiting) {
-            finish(never_began(order, how));
+            auto what = never_began(order, how);
+            what->withdrawn = withdrawn;
+            finish(std::move(what));
         }
     }
 

@@ -48,6 +48,7 @@ struct run_result {
     std::vector<std::optional<double>> step_scores; ///< by step; nullopt: it was not judged
     journal::spending spent;
     journal::stage_durations took;
+    bool withdrawn = false; ///< given back by its node before it began: it has no outcome
     bool has_transcript = false;
     std::string remark; ///< what was kept or left behind; empty as a rule
 };

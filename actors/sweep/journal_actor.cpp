@@ -8,7 +8,17 @@ namespace chalk::actors {
 
 namespace {
 
+/// CAF destroys it when the actor ends, whoever still holds a handle.
 struct journal_state {
+    journal_state() = default;
+    journal_state(const journal_state&) = delete;
+    journal_state& operator=(const journal_state&) = delete;
+    ~journal_state() {
+        if (closed && file && *file) {
+            closed((*file)->written());
+        }
+    }
+
     std::optional<result<journal::journal_file>> file;
     journal_opener open;
     journal_closer closed;
@@ -61,13 +71,6 @@ class journal_impl final : public journal_base {
                                                                                   file.error()}});
             },
         };
-    }
-
-    void on_exit() override {
-        if (state.closed && state.file && *state.file) {
-            state.closed((*state.file)->written());
-        }
-        state.file.reset();
     }
 
   private:

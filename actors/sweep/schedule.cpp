@@ -142,14 +142,15 @@ std::optional<schedule::assignment> schedule::next(clock::time_point now) {
     return assignment{again.run, again.attempt};
 }
 
-void schedule::put_back(const assignment& what) {
+void schedule::put_back(const assignment& what, bool used) {
     const auto found = out_.extract(what.run);
     if (!found) {
         return;
     }
     change_out(what.run.cell, -1);
     const out_run& was = found.mapped();
-    wait_for_retry({what.run, was.charged - 1, was.attempt, was.losses, was.requeued}, clock::time_point::min());
+    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued},
+                   clock::time_point::min());
 }
 
 std::optional<schedule::clock::time_point> schedule::next_retry() const {

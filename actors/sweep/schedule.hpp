@@ -102,8 +102,9 @@ class schedule {
     };
     /// The next attempt to start; nullopt: nothing, or nothing before `next_retry`.
     [[nodiscard]] std::optional<assignment> next(clock::time_point now);
-    /// Gives an assignment back that was not started: it comes again, as if it had not been handed out.
-    void put_back(const assignment& what);
+    /// Gives an assignment back that was not started: it comes again, as if it had not been handed out. `used`: its
+    /// number is taken (the journal has it), the next one is the attempt's.
+    void put_back(const assignment& what, bool used = false);
     /// When a waiting retry is due.
     [[nodiscard]] std::optional<clock::time_point> next_retry() const;
 

@@ -173,6 +173,10 @@ class sweep_impl final : public sweep_base {
 
     void on_finished(const run_result& what) {
         const run_key run = what.order->key;
+        if (what.withdrawn) {
+            take_back(what);
+            return;
+        }
         const bool cut_off = state.sealing;
         const auto said = state.plan->finished(run, what.how, what.score, clock().now());
         if (said == schedule::verdict::unknown) {
@@ -188,6 +192,17 @@ class sweep_impl final : public sweep_base {
             }
         });
         go_on();
+    }
+
+    /// It was journalled and sent, and never began.
+    void take_back(const run_result& what) {
+        const run_key run = what.order->key;
+        if (const auto out = state.out.find(run); out != state.out.end() && out->second == what.order) {
+            state.out.erase(out);
+            state.plan->put_back({run, static_cast<std::uint32_t>(what.order->attempt)}, true);
+            settle(what, journal::verdict::lost);
+            go_on();
+        }
     }
 
     void settle(const run_result& what, journal::verdict means) {
@@ -213,6 +228,7 @@ class sweep_impl final : public sweep_base {
         }
         if (state.plan->stopped() && !std::exchange(state.stop_said, true)) {
             watch().sweep_said(fmt::format("nothing more is started: {}", *state.plan->stopped()));
+            send(state.node, withdraw_runs{});
         }
     }
 
@@ -304,7 +320,8 @@ class sweep_impl final : public sweep_base {
         std::visit(overloaded{
                        [&](const control::pause&) {
                            state.paused = true;
-                           m.answer(fmt::format("paused: {} runs are under way and go on", state.out.size()));
+                           send(state.node, withdraw_runs{});
+                           m.answer(std::string("paused: nothing more starts, what is under way goes on"));
                        },
                        [&](const control::resume&) {
                            state.paused = false;
@@ -341,7 +358,8 @@ class sweep_impl final : public sweep_base {
             return;
         }
         state.drained = true;
-        answer(fmt::format("{} is drained: nothing more starts there, {} runs are under way", mine, state.out.size()));
+        send(state.node, withdraw_runs{});
+        answer(fmt::format("{} is drained: nothing more starts there, what is under way goes on", mine));
     }
 
     std::string state_text() const {

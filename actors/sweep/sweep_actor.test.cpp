@@ -188,7 +188,7 @@ TEST_CASE("a paused sweep starts nothing, and a requeued run keeps its first out
     t.max_runs = 1;
     t.run(journalled::plan(1, journalled::rules(100)), 100, [](sweep_settings& s) { s.window = 1; });
     t.until_began(1);
-    CHECK(t.ask(control::pause{}).find("1 runs are under way") != std::string::npos);
+    CHECK(t.ask(control::pause{}).find("paused") == 0);
     t.pass_run("r0");
     t.until_ended(1);
     CHECK(t.watch->began.size() == 1);
@@ -206,6 +206,28 @@ TEST_CASE("a paused sweep starts nothing, and a requeued run keeps its first out
     const auto rows = t.rows();
     CHECK_FALSE(rows.at(0).closed);
     CHECK(rows.at(0).attempts.size() == 1);
+}
+
+TEST_CASE("a sweep that stops takes back what waits at the node, and a paused one hands it out again later") {
+    journalled t;
+    t.max_runs = 1;
+    t.run(journalled::plan(1, journalled::rules(3)), 3);
+    t.until_began(1);
+    t.ask(control::pause{});
+    t.until([&] { return t.rows().at(1).attempts.front().ended.has_value(); });
+    CHECK(t.rows().at(1).attempts.front().ended->means == journal::verdict::lost);
+    t.pass_run("r0");
+    t.until_ended(1);
+    CHECK(t.watch->began.size() == 1);
+    t.ask(control::resume{});
+    t.until_began(2);
+    t.pass_run("r1");
+    t.until_began(3);
+    t.pass_run("r2");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK(t.watch->ended->passed == 3);
+    CHECK(t.rows().at(1).attempts.size() == 2);
+    CHECK(t.rows().at(1).attempts.back().counts);
 }
 
 TEST_CASE("a run that does not fit the budget waits for what others do not spend, and one that never will ends the sweep") {

@@ -14,8 +14,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <future>
 #include <utility>
 
 #include <unistd.h>
@@ -26,6 +28,7 @@ namespace {
 
 /// Cells that are looked at for what only their models decide: keys, prices, libcurl. Others tell in their outcome.
 constexpr std::size_t cells_checked = 1000;
+constexpr std::chrono::seconds journal_patience{5};
 
 exit_code refuse(const refused& why) {
     fmt::print(stderr, "chalk sweep: {}\n", why.message);
@@ -141,6 +144,9 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     settings->models = std::move(models);
     settings->journal = std::move(opened.journal);
     settings->journal->describe = [&site](std::uint64_t cell) { return site.describe(cell); };
+    std::promise<void> closed;
+    auto journal_closed = closed.get_future();
+    settings->journal->closed = [&closed](const auto&) { closed.set_value(); };
     for (const auto& note : site.notes()) {
         watch->say(note);
     }
@@ -172,6 +178,8 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     if (control) {
         control->reset(); // before the tree, which it asks
     }
+    // Nothing depends on it but a tidy folder; a journal that hangs keeps nobody.
+    static_cast<void>(journal_closed.wait_for(journal_patience));
     watch->print_summary(how);
     return code_of(how, signals.happened());
 }

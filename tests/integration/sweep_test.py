@@ -36,7 +36,7 @@ class Sweeps(ChalkTest):
         self.assertEqual(len(rows), 6)
         for row in rows:
             document = transcript(self.folder / "sweep" / row["transcript"])
-            self.assertEqual(document["run_id"], row["run_id"])
+            self.assertEqual(document["run"]["run_id"], row["run_id"])
             self.assertEqual(document["score"], row["score"])
 
     def test_repeats_of_a_cell_differ_by_their_seed_and_a_second_sweep_scores_the_same(self):
