@@ -17,7 +17,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <future>
+#include <memory>
+#include <semaphore>
 #include <utility>
 
 #include <unistd.h>
@@ -144,9 +145,8 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     settings->models = std::move(models);
     settings->journal = std::move(opened.journal);
     settings->journal->describe = [&site](std::uint64_t cell) { return site.describe(cell); };
-    std::promise<void> closed;
-    auto journal_closed = closed.get_future();
-    settings->journal->closed = [&closed](const auto&) { closed.set_value(); };
+    const auto closed = std::make_shared<std::binary_semaphore>(0);
+    settings->journal->closed = [closed](const auto&) { closed->release(); };
     for (const auto& note : site.notes()) {
         watch->say(note);
     }
@@ -179,7 +179,7 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
         control->reset(); // before the tree, which it asks
     }
     // Nothing depends on it but a tidy folder; a journal that hangs keeps nobody.
-    static_cast<void>(journal_closed.wait_for(journal_patience));
+    static_cast<void>(closed->try_acquire_for(journal_patience));
     watch->print_summary(how);
     return code_of(how, signals.happened());
 }

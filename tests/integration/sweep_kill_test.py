@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import time
 
@@ -48,9 +49,17 @@ class KilledSweeps(ChalkTest):
         return process
 
     def ended(self):
-        if not (self.folder_of_sweep / "journal.sqlite").exists():
-            return 0
-        return rows_of(self.folder_of_sweep, "select count(*) from attempt where ended_ms is not null")[0][0]
+        try:
+            return rows_of(self.folder_of_sweep, "select count(*) from attempt where ended_ms is not null")[0][0]
+        except sqlite3.OperationalError:
+            return 0  # no journal yet, or one without tables
+
+    def begun(self):
+        """False while the journal does not know of the sweep: then there is nothing to resume, and it is begun anew."""
+        try:
+            return bool(rows_of(self.folder_of_sweep, "select 1 from sweep"))
+        except sqlite3.OperationalError:
+            return False
 
     def unrecorded(self):
         """Attempts whose transcript has its name while the journal does not have their end."""
@@ -83,7 +92,8 @@ class KilledSweeps(ChalkTest):
         file = self.folder / "sweep.json"
         file.write_text(json.dumps(what))
         flags = ("--no-containerized",)
-        process = self.started("--config", file, "--out", self.folder_of_sweep, *flags)
+        fresh = ("--config", file, "--out", self.folder_of_sweep, *flags)
+        process = self.started(*fresh)
         seen_between = 0
         for kill in range(KILLS):
             target = RUNS * (kill + 1) // (KILLS + 2)
@@ -91,14 +101,15 @@ class KilledSweeps(ChalkTest):
                 eventually(lambda: (self.folder_of_sweep / "journal.sqlite").exists(), 60, "a journal")
             else:
                 eventually(lambda: process.poll() is not None or self.ended() >= target, 300, f"{target} attempts ended")
-            self.assertIsNone(process.poll(), "the sweep was over before it could be killed")
+            if process.poll() is not None:
+                self.fail(f"the sweep was over before it could be killed: {process.communicate()[1][-2000:]}")
             if kill % 2 == 1:
                 seen_between += self.kill_between_rename_and_commit(process)
             if process.poll() is None:
                 time.sleep(random.uniform(0, 0.05))
                 os.kill(process.pid, signal.SIGKILL)
                 process.communicate(timeout=30)
-            process = self.started("resume", self.folder_of_sweep)
+            process = self.started("resume", self.folder_of_sweep) if self.begun() else self.started(*fresh)
         out, err = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0, err[-3000:])
         self.assertGreater(seen_between, 0, "no kill fell between a transcript's rename and its journal commit")
