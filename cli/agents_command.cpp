@@ -46,7 +46,8 @@ std::vector<found_agent> look_for_agents() {
         commands->run(std::move(ask),
                       [answer](result<confinement::command_result> how) { answer->set_value(std::move(how)); });
     }
-    std::vector<found_agent> all = {{"builtin", true, "chalk " CHALK_VERSION, {}}};
+    std::vector<found_agent> all = {{"builtin", true, "chalk " CHALK_VERSION, {}},
+                                    {"oracle", true, "chalk " CHALK_VERSION, {}}};
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const auto& agent = config::cli_agents()[i];
         const auto how = answers[i].get();

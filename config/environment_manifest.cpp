@@ -1,5 +1,6 @@
 #include "config/environment_manifest.hpp"
 
+#include "config/harbor_task.hpp"
 #include "config/nearest.hpp"
 #include "protocol/core/read_file.hpp"
 
@@ -100,6 +101,9 @@ result<environment_manifest> load_environment_manifest(const fs::path& folder) {
         return config_failure(
             fmt::format("{}: {}", folder.string(), is_there(folder) ? "is not a folder" : "no such folder"));
     }
+    if (is_harbor_task(folder)) {
+        return load_harbor_task(folder);
+    }
     environment_manifest manifest;
     const auto file = folder / "pyproject.toml";
     if (is_there(file)) {
@@ -115,7 +119,8 @@ result<environment_manifest> load_environment_manifest(const fs::path& folder) {
     }
     if (manifest.command.empty() && !is_there(folder / "src" / "environment" / "__init__.py")) {
         return config_failure(fmt::format("{}: is no environment: it has neither src/environment/__init__.py nor a "
-                                          "command in [tool.chalk] of pyproject.toml",
+                                          "command in [tool.chalk] of pyproject.toml, and no task.toml of the Harbor "
+                                          "layout",
                                           folder.string()));
     }
     return manifest;

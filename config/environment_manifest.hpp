@@ -1,12 +1,15 @@
 /// An environment's folder: what it must hold, and what its pyproject.toml tells chalk ([tool.chalk]).
 ///
 /// Layout: src/environment/ (a Python package, unless `command` names an executable), root_data/, intermediate_data/,
-/// shared_data/, student_data/, pyproject.toml. None of the data folders has to exist.
+/// shared_data/, student_data/, pyproject.toml. None of the data folders has to exist. Or a task in the Harbor layout
+/// (harbor_task.hpp).
 #pragma once
 
 #include "protocol/core/result.hpp"
+#include "protocol/core/units.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,8 @@ struct environment_manifest {
     std::vector<std::string> command;
     /// Absolute paths of the host that a sandbox must not show.
     std::vector<std::filesystem::path> mask;
+    /// How long a step may take where the run config sets no limit.
+    std::optional<seconds> step_time;
 };
 
 /// error_class::config with the file, its line and the cause.

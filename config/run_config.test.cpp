@@ -158,9 +158,10 @@ TEST_CASE("a value that does not fit is named with what was expected") {
     CHECK(said(R"("websocket_port": 99999999999999999999)").find("websocket_port: expected") != std::string::npos);
     CHECK(said(R"("limits": {"max_turns": 0})").find("from 1 to 1000000") != std::string::npos);
     CHECK(said(R"("limits": [])") == "run_config.json:2: limits: expected an object, got a list");
-    CHECK(said(R"("agent": "buildin")") == "run_config.json:2: agent: expected one of \"builtin\", \"claude-code\", "
-                                           "\"codex\", \"gemini-cli\", \"opencode\", got \"buildin\"; "
-                                           "did you mean \"builtin\"?");
+    CHECK(said(R"("agent": "buildin")") ==
+          "run_config.json:2: agent: expected one of \"builtin\", \"oracle\", \"claude-code\", "
+          "\"codex\", \"gemini-cli\", \"opencode\", got \"buildin\"; "
+          "did you mean \"builtin\"?");
     CHECK(said(R"("task_args": null)") == "run_config.json:2: task_args: expected an object, got null");
     CHECK(said(R"("run_id": "a/b")").find("run_config.json:2: run_id: ") == 0);
     CHECK(said(R"("backend_uri": "backend.example")").find("https://") != std::string::npos);

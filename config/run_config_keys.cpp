@@ -59,8 +59,9 @@ const std::vector<key_spec>& table() {
          .get = [](const run_config& c) { return json(c.transcript_file.string()); }},
         {.path = "agent",
          .choices = agent_names(),
-         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model, the others are programs of "
-                "their own (`chalk agents list`).",
+         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model, \"oracle\" runs the "
+                "environment's own "
+                "solution, the others are programs of their own (`chalk agents list`).",
          .set = [](run_config& c, const json& v) { c.agent = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.agent); }},
         {.path = "agent_args.program",

@@ -181,6 +181,31 @@ result<environment_tool> tool_of(const json& value) {
     });
 }
 
+result<std::optional<solution_command>> solution_of(const json& answer) {
+    return guarded("solution", [&]() -> std::optional<solution_command> {
+        expect_object(answer, "the answer");
+        if (field(answer, "argv").is_null()) {
+            return std::nullopt;
+        }
+        solution_command solution;
+        for (const auto& word : list(answer, "argv")) {
+            if (!word.is_string()) {
+                throw bad_answer("argv: expected strings");
+            }
+            solution.argv.push_back(word.get<std::string>());
+        }
+        if (solution.argv.empty()) {
+            throw bad_answer("argv: expected a program");
+        }
+        const auto& environment = field(answer, "env");
+        expect_object(environment, "env");
+        for (const auto& [name, value] : environment.items()) {
+            solution.environment.push_back(name + "=" + text(environment, name.c_str()));
+        }
+        return solution;
+    });
+}
+
 result<mcp::tool_output> tool_output_of(const json& answer) {
     return guarded("call_tool", [&] {
         expect_object(answer, "the answer");

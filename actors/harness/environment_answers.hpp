@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/harness/lifecycle.hpp"
+#include "actors/harness/solution_command.hpp"
 #include "protocol/host_channel/messages.hpp"
 #include "protocol/mcp/server.hpp"
 
@@ -22,6 +23,9 @@ struct environment_tool {
     std::optional<milliseconds> timeout;
 };
 [[nodiscard]] result<environment_tool> tool_of(const json& value);
+
+/// The answer to solution; nullopt: the step has none.
+[[nodiscard]] result<std::optional<solution_command>> solution_of(const json& answer);
 
 /// The answer to call_tool.
 [[nodiscard]] result<mcp::tool_output> tool_output_of(const json& answer);

@@ -76,3 +76,21 @@ TEST_CASE("a failed tool is a result for the model without the environment's tra
         CHECK_THAT(output.as_text(), Contains("tool t") && !Contains("the details"));
     }
 }
+
+TEST_CASE("a solution is a program with its variables, or none") {
+    const auto solution = solution_of(json::parse(R"({"argv": ["/bin/sh", "x"], "env": {"A": "1", "B": ""}})"));
+    REQUIRE(solution);
+    REQUIRE(*solution);
+    CHECK((*solution)->argv == std::vector<std::string>{"/bin/sh", "x"});
+    CHECK((*solution)->environment == std::vector<std::string>{"A=1", "B="});
+    const auto none = solution_of(json::parse(R"({"argv": null, "env": {}})"));
+    REQUIRE(none);
+    CHECK_FALSE(none->has_value());
+    for (const char* wrong : {R"([])", R"({})", R"({"argv": [], "env": {}})", R"({"argv": [1], "env": {}})",
+                              R"({"argv": ["x"]})", R"({"argv": ["x"], "env": {"A": 1}})"}) {
+        INFO(wrong);
+        const auto refused = solution_of(json::parse(wrong));
+        REQUIRE_FALSE(refused);
+        CHECK_THAT(refused.error().message, Contains("the environment's answer to solution"));
+    }
+}

@@ -5,9 +5,11 @@
 #include "actors/harness/environment_answers.hpp"
 #include "actors/harness/environment_errors.hpp"
 #include "actors/harness/lifecycle.hpp"
+#include "actors/harness/oracle_agent.hpp"
 #include "actors/harness/prepared_marker.hpp"
 #include "actors/harness/tool_server.hpp"
 #include "config/defaults.hpp"
+#include "config/environment_manifest.hpp"
 #include "protocol/transcript/transcript.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +22,8 @@ namespace chalk::actors {
 namespace {
 
 namespace defaults = config::defaults;
+
+constexpr int method_not_found = -32601; // JSON-RPC 2.0, 5.1
 
 struct harness_state {
     harness_state() = default; // no aggregate, or CAF would hand it the actor as its first member
@@ -34,6 +38,7 @@ struct harness_state {
     std::uint64_t last_seq = 0;
     std::uint64_t call = 0;            ///< number of the environment's open call
     std::string method;                ///< and what it asks for
+    std::size_t step = 0;              ///< that the oracle is to solve
     std::deque<lifecycle::fact> facts; ///< not yet looked at
     bool looking = false;
     bool writable = true;
@@ -137,6 +142,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             send(self(), tool_trouble{checked.error()});
             return;
         }
+        take_step_time();
         state.environment = spawn_environment(this, io_, launch_of(options_), environment_owner(self()));
         adopt(state.environment);
         json what = {{"name", options_.config.task}, {"args", options_.config.task_args}};
@@ -144,6 +150,20 @@ class harness : public harness_core::stateful_base<harness_state> {
             what["seed"] = *options_.config.seed;
         }
         ask("load_task", std::move(what), defaults::environment_load);
+    }
+
+    /// An environment may say how long a step may take; a run config that says so itself stands above it.
+    void take_step_time() {
+        const auto launch = launch_of(options_);
+        if (launch.noop || options_.config.limit.max_time) {
+            return;
+        }
+        const auto manifest = config::load_environment_manifest(launch.places.environment);
+        if (manifest && manifest->step_time) { // a manifest that cannot be read fails the host's start
+            options_.config.limit.max_time = manifest->step_time;
+            log({log_level::info, "chalk",
+                 fmt::format("a step may take {} s, as the environment says", manifest->step_time->count())});
+        }
     }
 
     void carry_out(lifecycle::listen_for_tools&) {
@@ -158,6 +178,11 @@ class harness : public harness_core::stateful_base<harness_state> {
                                           {*cli, options_.config.limit, options_.config.agent_program,
                                            options_.config.model, options_.student, options_.gateway_socket},
                                           agent_owner(self()));
+            adopt(state.agent);
+            return;
+        }
+        if (options_.config.agent == config::oracle_agent) {
+            state.agent = spawn_oracle(this, io_, {options_.config.limit, options_.student}, agent_owner(self()));
             adopt(state.agent);
             return;
         }
@@ -245,7 +270,34 @@ class harness : public harness_core::stateful_base<harness_state> {
         ask("start_step", {{"index", command.index}}, defaults::environment_load);
     }
 
-    void carry_out(lifecycle::let_agent_work& command) { send(state.agent, work_on_step{command.index}); }
+    void carry_out(lifecycle::let_agent_work& command) {
+        if (options_.config.agent == config::oracle_agent) {
+            state.step = command.index;
+            ask("solution", {{"index", command.index}}, defaults::environment_load);
+            return;
+        }
+        send(state.agent, work_on_step{command.index, {}});
+    }
+
+    /// Of the environment's answer to "solution": the oracle goes to work.
+    void solve(const environment::call_result& answer) {
+        const bool unknown = !answer && answer.error().code == method_not_found;
+        auto solution = answer ? solution_of(*answer) : result<std::optional<solution_command>>(std::nullopt);
+        if (!answer && !unknown) {
+            if (auto trouble = trouble_of("solution", answer.error())) {
+                happened(std::move(*trouble));
+            }
+        } else if (!solution) {
+            happened(lifecycle::trouble{solution.error(), {}});
+        } else if (!*solution) {
+            happened(lifecycle::trouble{
+                config_failure(fmt::format("step {}: the environment has no solution, which is what the agent {} runs",
+                                           state.step, config::oracle_agent)),
+                {}});
+        } else {
+            send(state.agent, work_on_step{state.step, std::move(**solution)});
+        }
+    }
 
     /// Copying blocks: it gets a thread of its own, and only for a task that wants files saved.
     void carry_out(lifecycle::save_artifacts& command) {
@@ -303,6 +355,10 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     void answered(const environment_answered& m) {
         if (m.number != state.call) {
+            return;
+        }
+        if (state.method == "solution") {
+            solve(m.answer);
             return;
         }
         if (!m.answer) {
@@ -405,8 +461,9 @@ result<void> check_run_config(const config::run_config& config, const std::strin
     if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
         return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));
     }
-    return cli_agent_of(config) != nullptr ? result<void>{}
-                                           : model::check_model(model_settings_of(config, gateway_socket));
+    return cli_agent_of(config) != nullptr || config.agent == config::oracle_agent
+               ? result<void>{}
+               : model::check_model(model_settings_of(config, gateway_socket));
 }
 
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,

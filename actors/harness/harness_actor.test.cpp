@@ -334,7 +334,7 @@ TEST_CASE("a limit on time counts the actor system's clock", "[harness]") {
     config::limits limits;
     limits.max_time = 60s;
     auto agent = spawn_agent(s.owner.ptr(), {"builtin", limits, mind}, tools, watcher);
-    caf::anon_send(agent, work_on_step{0});
+    caf::anon_send(agent, work_on_step{0, {}});
     model::turn calling;
     calling.tool_calls = {{"1", "t", json::object()}};
     for (int turn = 0; turn < 2; ++turn) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/harness/interfaces.hpp"
+#include "actors/harness/solution_command.hpp"
 #include "protocol/environment/client.hpp"
 #include "protocol/mcp/server.hpp"
 #include "protocol/model/model.hpp"
@@ -160,6 +161,7 @@ struct use_tools {
 
 struct work_on_step {
     std::size_t index = 0;
+    solution_command solution; ///< of the oracle; the others find their own
 };
 
 /// From the model, for the agent itself: its turn, or why there is none.

@@ -1,5 +1,6 @@
 #include "cli/run/model_access.hpp"
 
+#include "config/cli_agent.hpp"
 #include "protocol/net/curl_library.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@ namespace chalk::cli {
 namespace {
 
 bool asks_models(const run_options& options, const config::run_config& config) {
-    return !config.use_fake_model && !options.prepare_only && !config.model.empty() &&
-           config.environment != config::noop_environment;
+    return !config.use_fake_model && config.agent != config::oracle_agent && !options.prepare_only &&
+           !config.model.empty() && config.environment != config::noop_environment;
 }
 
 std::string base_url_of(const config::run_config& config) {

@@ -6,6 +6,7 @@
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
 #include "cli/run/student_network.hpp"
+#include "config/cli_agent.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
@@ -282,7 +283,9 @@ std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, con
                      .environment_digest = prepared.environment.digest,
                      .task = run.task.empty() ? prepared.task : run.task,
                      .agent = run.agent,
-                     .model = run.use_fake_model ? "fake" : run.model,
+                     .model = run.agent == config::oracle_agent ? ""
+                              : run.use_fake_model              ? "fake"
+                                                                : run.model,
                      .runtime = prepared.sandboxes ? std::string(prepared.sandboxes->name()) : "none",
                      .chalk_version = CHALK_VERSION,
                      .config = config::to_json(run)};

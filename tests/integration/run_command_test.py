@@ -75,9 +75,14 @@ class Refusals(ChalkTest):
 
     def test_agents_are_listed_with_what_the_missing_ones_need(self):
         agents = json.loads(chalk("agents", "list", "--json", check=0, env={"PATH": "/nowhere"}).stdout)
-        self.assertEqual([a["name"] for a in agents], ["builtin", "claude-code", "codex", "gemini-cli", "opencode"])
-        self.assertEqual([a["available"] for a in agents], [True] + 4 * [False])
-        self.assertIn("npm install -g @openai/codex", agents[2]["remedy"])
+        self.assertEqual([a["name"] for a in agents], ["builtin", "oracle", "claude-code", "codex", "gemini-cli", "opencode"])
+        self.assertEqual([a["available"] for a in agents], 2 * [True] + 4 * [False])
+        self.assertIn("npm install -g @openai/codex", agents[3]["remedy"])
+
+    def test_the_schema_of_sweep_files_is_printed(self):
+        schema = json.loads(chalk("config", "schema", "--sweep", check=0).stdout)
+        self.assertEqual(schema["required"], ["name", "base"])
+        self.assertIn("| `seal_at` |", chalk("config", "schema", "--sweep", "--markdown", check=0).stdout)
 
     def test_an_agent_without_a_model_and_a_model_without_a_key_are_refused_before_anything_starts(self):
         keyless = {name: "" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")}
@@ -128,10 +133,14 @@ class Runs(ChalkTest):
         for mode in MODES:
             with self.subTest(mode=mode):
                 out = self.folder / mode[-1].strip("-") / "t.json"
-                chalk("run", "--config", json.dumps(shell_config()), "-n", 3, "--out", out, "--no-ui", *mode, check=0)
+                chalk("run", "--config", json.dumps(shell_config(seed=5)), "-n", 3, "--out", out, "--no-ui", *mode, check=0)
                 self.assertEqual(sorted(p.name for p in out.parent.glob("*.json")), ["t_0.json", "t_1.json", "t_2.json"])
-                ids = [json.loads(p.read_text())["run"]["run_id"] for p in sorted(out.parent.glob("*.json"))]
-                self.assertEqual(ids, ["shell-0", "shell-1", "shell-2"])
+                documents = [json.loads(p.read_text()) for p in sorted(out.parent.glob("*.json"))]
+                self.assertEqual([d["run"]["run_id"] for d in documents], ["shell-0", "shell-1", "shell-2"])
+                seeds = [d["run"]["config"]["seed"] for d in documents]
+                self.assertEqual(len(set(seeds)), 3, seeds)
+                seen = [events(d, "TaskPreHookCompletedEvent")[0]["metadata"] for d in documents]
+                self.assertEqual([(m["seed"], m["CHALK_SEED"]) for m in seen], [(s, str(s)) for s in seeds])
 
     def test_the_events_come_in_the_order_of_the_lifecycle(self):
         config = shell_config(turns(bash("echo one")), turns(bash("echo two")), task_args={"steps": 2})
@@ -150,7 +159,8 @@ class Runs(ChalkTest):
                     ["TaskStartedEvent", "TaskPreHookCompletedEvent", "MessageEvent", *step, *step, "TaskCompletedEvent"],
                 )
                 self.assertEqual([e["seq"] for e in document["events"]], list(range(1, len(document["events"]) + 1)))
-                self.assertEqual(events(document, "TaskPreHookCompletedEvent")[0]["metadata"], {"uid": 0})
+                self.assertEqual(events(document, "TaskPreHookCompletedEvent")[0]["metadata"],
+                                 {"uid": 0, "seed": None, "CHALK_SEED": None})
                 self.assertEqual([r["text"].strip() for r in tool_results(document)], ["one", "two"])
                 logs = [e["text"] for e in events(document, "LogEvent") if e["source"] == "environment"]
                 self.assertTrue(any("the pre-hook prints this" in text for text in logs), logs)

@@ -66,8 +66,22 @@ def _task_classes(module):
     ]
 
 
+def tasks_of_package(environment):
+    """Of src/environment, a Python package."""
+    source = os.path.join(environment, "src")
+    if source not in sys.path:
+        sys.path.insert(0, source)
+    tasks = find_tasks(__import__("environment"))
+    if not tasks:
+        raise TypeError("package 'environment' in %s has no Task" % source)
+    return tasks
+
+
 class Session:
-    def __init__(self):
+    """`tasks_in` finds the tasks of an environment's folder."""
+
+    def __init__(self, tasks_in=None):
+        self._tasks_in = tasks_in or tasks_of_package
         self._environment = None
         self._candidates = None
         self._task = None
@@ -159,6 +173,13 @@ class Session:
             raise RpcError(INVALID_PARAMS, "no tool " + repr(name))
         return result_to_json(run_if_async(tool.call_with_json(arguments)))
 
+    def solution(self, params):
+        answer = run_if_async(self._step(params).solution())
+        argv, env = answer if isinstance(answer, tuple) else (answer, {})
+        if argv is not None and not (isinstance(argv, list) and argv and all(isinstance(a, str) for a in argv)):
+            raise TypeError("a step's solution must be a list of a program and its arguments, or None, not %r" % (argv,))
+        return {"argv": argv, "env": env}
+
     def pre_scoring_hook(self, params):
         run_if_async(self._step(params).pre_scoring_hook())
         return {}
@@ -205,13 +226,7 @@ class Session:
         if self._environment is None:
             raise RpcError(INVALID_PARAMS, "initialize comes first")
         if self._candidates is None:
-            source = os.path.join(self._environment, "src")
-            if source not in sys.path:
-                sys.path.insert(0, source)
-            candidates = find_tasks(__import__("environment"))
-            if not candidates:
-                raise TypeError("package 'environment' in %s has no Task" % source)
-            self._candidates = candidates
+            self._candidates = self._tasks_in(self._environment)
         return self._candidates
 
 
@@ -226,6 +241,7 @@ _METHODS = {
         "system_prompt",
         "start_step",
         "call_tool",
+        "solution",
         "pre_scoring_hook",
         "judge",
         "post_hook",

@@ -48,6 +48,11 @@ class Step:
         if extra_config is not None:
             self.extra_config = extra_config
 
+    def solution(self):
+        """What the agent "oracle" runs, as the student, in the place of a model: a program and its arguments, or that
+        and a dict of environment variables. None: the step has none."""
+        return None
+
     def pre_scoring_hook(self):
         """After the agent's last turn, before the judge."""
 

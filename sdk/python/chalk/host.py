@@ -32,10 +32,10 @@ class Cancelled(BaseException):
 
 
 class Host:
-    def __init__(self, wire, log_stream):
+    def __init__(self, wire, log_stream, tasks_in=None):
         self._wire = wire
         self._log_stream = log_stream
-        self._session = Session()
+        self._session = Session(tasks_in)
         self._queue = SimpleQueue()
         self._running = None  # id of the call on the main thread
         self._cancelled = set()  # ids; written by the reader
@@ -134,9 +134,10 @@ class Host:
         self._wire.send({"jsonrpc": "2.0", "id": number, "error": error})
 
 
-def main():
+def main(tasks_in=None):
+    """`tasks_in`: see Session."""
     wire, log_stream = take_over()
-    status = Host(wire, log_stream).serve()
+    status = Host(wire, log_stream, tasks_in).serve()
     log_stream.flush_partial()
     sys.stderr.flush()
     # Threads and atexit handlers of environment code must not hold up the end of a run.

@@ -66,4 +66,4 @@ class Shell(Task):
             raise RuntimeError("the pre-hook raises, as it was told to")
         with open(STUDENT_WORKDIR / "run-id", "w", encoding="utf-8") as file:
             file.write(os.environ.get("CHALK_RUN_ID", ""))
-        return {"uid": os.getuid()}
+        return {"uid": os.getuid(), "seed": self.seed, "CHALK_SEED": os.environ.get("CHALK_SEED")}

