@@ -168,9 +168,8 @@ result<journal_file> journal_file::create(const std::filesystem::path& folder) {
 }
 
 result<journal_file> journal_file::resume(const std::filesystem::path& folder) {
-    std::error_code ignored; // what cannot be asked for is not there
-    if (!std::filesystem::exists(folder / journal_name, ignored)) {
-        return no_sweep(folder);
+    if (auto found = look_for_journal(folder); !found) {
+        return found.error();
     }
     auto lock = folder_lock::take(folder);
     if (!lock) {

@@ -16,9 +16,6 @@
 
 namespace chalk::journal {
 
-/// Name of the journal in a sweep's folder.
-inline constexpr std::string_view journal_name = "journal.sqlite";
-
 class journal_file {
   public:
     /// What has been written since the file was opened.

@@ -2,14 +2,12 @@
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/journal/attempt_columns.hpp"
-#include "protocol/journal/journal_file.hpp"
 #include "protocol/journal/reader_state.hpp"
 #include "protocol/journal/schema.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 namespace chalk::journal {
@@ -158,9 +156,8 @@ journal_reader& journal_reader::operator=(journal_reader&&) noexcept = default;
 journal_reader::~journal_reader() = default;
 
 result<journal_reader> journal_reader::open(const std::filesystem::path& folder) {
-    std::error_code ignored; // what cannot be asked for is not there
-    if (!std::filesystem::exists(folder / journal_name, ignored)) {
-        return no_sweep(folder);
+    if (auto found = look_for_journal(folder); !found) {
+        return found.error();
     }
     auto journal = database::open(folder / journal_name, database::access::read);
     if (!journal) {

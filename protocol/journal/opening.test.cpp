@@ -80,8 +80,8 @@ TEST_CASE("a finished sweep can be read by who may not write to its folder") {
     const temporary_folder out;
     new_sweep(out.path());
     namespace fs = std::filesystem;
-    fs::permissions(out.path(),
-                    fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+    const auto everyone = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+    fs::permissions(out.path(), everyone);
     constexpr uid_t nobody = 65534;
     const bool root = ::geteuid() == 0; // whom no permission stops
     REQUIRE((!root || ::seteuid(nobody) == 0));
@@ -91,6 +91,12 @@ TEST_CASE("a finished sweep can be read by who may not write to its folder") {
     REQUIRE(reader);
     CHECK(reader->sweep()->opened.name == "a sweep");
     CHECK(reader->check());
+    fs::permissions(out.path(), fs::perms::none);
+    REQUIRE((!root || ::seteuid(nobody) == 0));
+    const auto closed = journal_reader::open(out.path());
+    REQUIRE((!root || ::seteuid(0) == 0));
+    fs::permissions(out.path(), fs::perms::owner_all);
+    CHECK(mentions(closed.error().message, "Permission denied"));
 }
 
 TEST_CASE("a folder without a sweep, another program's database and other files are told apart") {

@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <system_error>
 
 #include <unistd.h>
 
 namespace chalk::journal {
 
-failure no_sweep(const std::filesystem::path& folder) {
-    return config_failure(fmt::format("there is no sweep in {}: it has no journal.sqlite", folder.string()));
+result<void> look_for_journal(const std::filesystem::path& folder) {
+    std::error_code denied;
+    if (std::filesystem::exists(folder / journal_name, denied)) {
+        return {};
+    }
+    if (denied) {
+        return config_failure(fmt::format("cannot look into {}: {}", folder.string(), denied.message()));
+    }
+    return config_failure(fmt::format("there is no sweep in {}: it has no {}", folder.string(), journal_name));
 }
 
 failure damaged(const std::filesystem::path& file, const std::string& found) {

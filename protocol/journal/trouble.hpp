@@ -7,8 +7,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace chalk::journal {
+
+/// Name of the journal in a sweep's folder.
+inline constexpr std::string_view journal_name = "journal.sqlite";
 
 /// Why the journal could not be read or written, for whoever acts on it; the failure's message is for people.
 enum class trouble {
@@ -21,7 +25,8 @@ enum class trouble {
     other,
 };
 
-[[nodiscard]] failure no_sweep(const std::filesystem::path& folder);
+/// error_class::config: there is no journal in `folder`, or one may not look for it.
+[[nodiscard]] result<void> look_for_journal(const std::filesystem::path& folder);
 [[nodiscard]] failure damaged(const std::filesystem::path& file, const std::string& found);
 
 /// Of this machine, "an unknown host" where it has no name.

@@ -1,4 +1,4 @@
-// chalk-journal-fixture FOLDER: writes a journal by what it reads, a JSON object a line, each one batch:
+// chalk-journal-fixture FOLDER: writes a journal by what it reads, a JSON list a line, each one batch of:
 // {"sweep": {...}} | {"cell": {...}} | {"start": {...}} | {"note": {...}} | {"end": {...}} | {"close": {...}} |
 // {"requeue": {...}} | {"ended": {...}}. Says "ok" after each one, and keeps the folder's lock to the end of its input.
 // A folder with a journal is taken up.
@@ -157,7 +157,10 @@ int write_journal(const std::filesystem::path& folder) {
     }
     std::string line;
     while (std::getline(std::cin, line)) {
-        const std::vector<record> batch = {record_of(json::parse(line))};
+        std::vector<record> batch;
+        for (const auto& one : json::parse(line)) {
+            batch.push_back(record_of(one));
+        }
         if (const auto done = file->append(batch); !done) {
             fmt::print(stderr, "{}\n", done.error().message);
             return 1;

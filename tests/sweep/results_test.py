@@ -1,6 +1,7 @@
 """`chalk sweep status`, `export` and `diff` agree, to the last bit, with plain Python over the transcripts."""
 
 import csv
+import io
 import json
 import math
 import pathlib
@@ -24,13 +25,21 @@ class Journal:
         self.process = subprocess.Popen(
             [str(FIXTURE), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+        self.waiting = []
+
     def write(self, kind, **fields):
-        self.process.stdin.write(json.dumps({kind: fields}) + "\n")
-        self.process.stdin.flush()
-        if self.process.stdout.readline() != "ok\n":
-            raise Failed(f"{kind} {fields}: {self.process.stderr.read()}")
+        self.waiting.append({kind: fields})
+
+    def flush(self):
+        if self.waiting:
+            self.process.stdin.write(json.dumps(self.waiting) + "\n")
+            self.process.stdin.flush()
+            self.waiting = []
+            if self.process.stdout.readline() != "ok\n":
+                raise Failed(self.process.stderr.read())
 
     def close(self):
+        self.flush()
         self.process.stdin.close()
         code = self.process.wait(timeout=30)
         self.process.stdout.close()
@@ -39,8 +48,11 @@ class Journal:
             raise Failed(f"the journal fixture ended with {code}")
 
     def kill(self):
+        """Also one that has ended."""
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
 
 
 def document(run_id, attempt, status, kind, score, steps, tokens, usd):
@@ -71,6 +83,7 @@ class Sweep:
         self.counted = {}   # by run: its transcript's path
         self.sealed = set()
         self.closed = {}    # by run without an outcome: why
+        self.read = {}      # transcripts, by path
         folder.mkdir(parents=True)
         self.journal = Journal(folder)
         self.journal.write("sweep", name=name, seed=2**64 - 1, cells=cells, repeats=repeats,
@@ -101,6 +114,13 @@ class Sweep:
             self.took[run], self.counted[run] = took, path
             if verdict == "sealed":
                 self.sealed.add(run)
+
+    def transcripts(self):
+        """All of them, each held against the schema once."""
+        for path in sorted(self.folder.glob("runs/*/attempt-*/transcript.json")):
+            if path not in self.read:
+                self.read[path] = transcript(path)
+        return self.read
 
     def requeue(self, run):
         self.journal.write("requeue", run=run, message="again")
@@ -156,8 +176,7 @@ def expected(sweep, only_cell=None):
         ("passed", "failed", "error", "cancelled", "sealed", "first_pass", "stopped", "unfinished", "not_started"), 0)
     spent, usd, unpriced, attempts = dict(NOTHING), [], 0, 0
     touched = set()
-    for path in sorted(sweep.folder.glob("runs/*/attempt-*/transcript.json")):
-        found = transcript(path)
+    for found in sweep.transcripts().values():
         _, cell, repeat = found["run"]["run_id"].split(".")
         if only_cell in (None, int(cell, 16)):
             touched.add(int(cell, 16) * sweep.repeats + int(repeat))
@@ -172,7 +191,7 @@ def expected(sweep, only_cell=None):
     for run in runs:
         cell = by_cell.setdefault(run // sweep.repeats, {"scores": [], "judged": 0, "passed": 0})
         if run in sweep.counted:
-            found = json.loads(sweep.counted[run].read_text())
+            found = sweep.transcripts()[sweep.counted[run]]
             took.append(sweep.took[run])
             status = "sealed" if run in sweep.sealed else found["outcome"]["status"]
             if status == "error":
@@ -212,15 +231,23 @@ def expected(sweep, only_cell=None):
 class Results(ChalkTest):
     def sweep(self, name, **options):
         sweep = Sweep(self.folder / name, **options)
-        self.addCleanup(sweep.journal.kill)
+        self.addCleanup(lambda: sweep.journal.kill())
         return sweep
 
     def status(self, sweep):
-        return json.loads(chalk("sweep", "status", sweep.folder, "--json", check=0).stdout)
+        return json.loads(self.text("status", sweep, "--json"))
+
+    def text(self, command, *arguments):
+        """What `chalk sweep COMMAND` prints; a sweep stands for its folder."""
+        for one in arguments:
+            if isinstance(one, Sweep) and one.journal.process.poll() is None:
+                one.journal.flush()
+        return chalk("sweep", command, *(getattr(one, "folder", one) for one in arguments), check=0).stdout
 
     def rows(self, sweep, *flags):
-        return [json.loads(line) for line in
-                chalk("sweep", "export", sweep.folder, "--format", "jsonl", *flags, check=0).stdout.splitlines()]
+        lines = self.text("export", sweep, "--format", "jsonl", *flags).split("\n")
+        self.assertEqual(lines.pop(), "")
+        return [json.loads(line) for line in lines]
 
     def compare(self, figures, truth):
         runs = dict(figures["runs"])
@@ -264,7 +291,7 @@ class Results(ChalkTest):
         self.assertEqual(len(rows), truth["runs"]["total"] - truth["runs"]["not_started"])
         for row in rows:
             if row["run"] in sweep.counted:
-                found = json.loads(sweep.counted[row["run"]].read_text())
+                found = sweep.transcripts()[sweep.counted[row["run"]]]
                 self.assertEqual(sweep.folder / row["transcript"], sweep.counted[row["run"]])
                 self.assertEqual(
                     (row["run_id"], row["attempt"], row["status"], row["score"], row["usd"], row["input_tokens"]),
@@ -288,7 +315,7 @@ class Results(ChalkTest):
         self.assertEqual(len(requeued), 2, "the first outcomes of the requeued runs are history")
 
         out = self.folder / "rows.csv"
-        chalk("sweep", "export", sweep.folder, "--format", "csv", "--out", out, check=0)
+        self.text("export", sweep, "--format", "csv", "--out", out)
         with out.open(newline="") as file:
             table = list(csv.DictReader(file))
         self.assertEqual(len(table), len(rows))
@@ -313,9 +340,9 @@ class Results(ChalkTest):
         sweep.journal.write("end", run=0, status="error", message=message, verdict="counts", tokens=NOTHING, usd=0,
                             **{"class": "task"})
         self.assertEqual(self.rows(sweep)[0]["message"], message)
-        text = chalk("sweep", "export", sweep.folder, "--format", "csv", check=0).stdout
-        self.assertEqual(next(csv.DictReader(text.splitlines(keepends=True)))["message"], message)
-        page = chalk("sweep", "status", sweep.folder, check=0).stdout
+        text = self.text("export", sweep, "--format", "csv")
+        self.assertEqual(next(csv.DictReader(io.StringIO(text, newline="")))["message"], message)
+        page = self.text("status", sweep)
         self.assertIn("red ", page)
         self.assertNotIn("\x1b", page)
 
@@ -336,15 +363,13 @@ class Results(ChalkTest):
         self.assertEqual(self.status(sweep)["sweep"]["state"], "running")
         sweep.journal.kill()
         self.assertEqual(self.status(sweep)["sweep"]["state"], "interrupted")
-        self.assertIn("chalk sweep resume", chalk("sweep", "status", sweep.folder, check=0).stdout)
+        self.assertIn("chalk sweep resume", self.text("status", sweep))
         sweep.journal = Journal(sweep.folder)
-        self.addCleanup(sweep.journal.kill)
         sweep.journal.write("ended", complete=False, message="told to stop")
         sweep.journal.close()
         self.assertEqual(self.status(sweep)["sweep"]["state"], "stopped")
-        self.assertIn("told to stop", chalk("sweep", "status", sweep.folder, check=0).stdout)
+        self.assertIn("told to stop", self.text("status", sweep))
         sweep.journal = Journal(sweep.folder)
-        self.addCleanup(sweep.journal.kill)
         sweep.journal.write("ended", complete=True)
         sweep.journal.close()
         status = self.status(sweep)["sweep"]
@@ -359,7 +384,7 @@ class Results(ChalkTest):
                 for repeat in range(5):
                     score = sweep.random.random()
                     sweep.attempt(cell * 5 + repeat, 1, "counts", "passed" if score > 0.4 else "failed", score=score)
-        diff = json.loads(chalk("sweep", "diff", a.folder, b.folder, "--json", check=0).stdout)
+        diff = json.loads(self.text("diff", a, b, "--json"))
         self.assertEqual([(k["key"], k["a"], k["b"]) for k in diff["configs"]], [("base.model", "x", "y")])
         self.assertEqual([c["label"] for c in diff["only_in_b"]], ["task=8"])
         self.assertEqual(diff["only_in_a"], [])
@@ -382,7 +407,7 @@ class Results(ChalkTest):
         self.assertEqual(overall["cells"], 8)
         self.assertEqual(overall["difference"], plain.mean(differences))
         self.assertEqual(overall["interval"], {**plain.mean_interval(differences), "method": "student_t_paired"})
-        page = chalk("sweep", "diff", a.folder, b.folder, check=0).stdout
+        page = self.text("diff", a, b)
         self.assertIn('base.model: "x" -> "y"', page)
         self.assertIn("only in b: task=8", page)
 
@@ -398,13 +423,13 @@ class Results(ChalkTest):
         sweep.journal.close()
         journal = sweep.folder / "journal.sqlite"
         content = bytearray(journal.read_bytes())
-        middle = len(content) // 2
-        content[middle:middle + 8192] = b"\x5a" * 8192
+        page = content.index(b"s.0000000000000000.150") // 4096 * 4096
+        content[page:page + 4096] = b"\x5a" * 4096
         journal.write_bytes(content)
         out = self.folder / "rows.jsonl"
         refused = chalk("sweep", "export", sweep.folder, "--out", out, check=1)
         rows = [json.loads(line) for line in out.read_text().splitlines()]
-        self.assertTrue(0 < len(rows) < 200, len(rows))
+        self.assertTrue(0 < len(rows) <= 150, len(rows))
         self.assertEqual([row["run"] for row in rows], list(range(len(rows))))
         self.assertIn(f"only the first {len(rows)} rows", refused.stderr)
         self.assertIn("damaged", chalk("sweep", "status", sweep.folder, check=1).stderr)
