@@ -36,14 +36,13 @@ std::vector<event_body> cli_agent_step::on_line(std::string_view line) {
 }
 
 cli_agent_step::ending cli_agent_step::on_end(const result<confinement::command_result>& how,
-                                              const config::limits& limits) const {
+                                              std::optional<limit_reached> limit) const {
     if (!how) {
         return {{}, how.error()};
     }
-    if (how->timed_out && limits.max_time) {
-        return {{limit_reached{limit_kind::time, static_cast<std::uint64_t>(how->duration.count()),
-                               fmt::format("step {}: the limit of {} s is reached", index_, limits.max_time->count())}},
-                std::nullopt};
+    const bool well = last_seen_ && failures_.empty() && how->status.success() && !how->timed_out && !how->cancelled;
+    if (!well && limit) {
+        return {{std::move(*limit)}, std::nullopt};
     }
     if (how->timed_out) {
         return {{}, timeout_failure(named(fmt::format("did not end within {} s", how->duration.count() / 1000)))};

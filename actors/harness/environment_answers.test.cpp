@@ -76,3 +76,17 @@ TEST_CASE("a failed tool is a result for the model without the environment's tra
         CHECK_THAT(output.as_text(), Contains("tool t") && !Contains("the details"));
     }
 }
+
+TEST_CASE("a tool's text that no model could read keeps its beginning and its end", "[answers]") {
+    const auto answer = [](std::size_t size) {
+        return json{{"content", {{{"type", "text"}, {"text", "begin" + std::string(size, 'x') + "end"}}}},
+                    {"is_error", false}};
+    };
+    CHECK_FALSE(tool_output_of(answer(1'000'000)).value().truncated);
+    const auto cut = tool_output_of(answer(50'000'000)).value();
+    CHECK(cut.truncated);
+    CHECK(cut.as_text().size() < (1U << 20U) + 200);
+    CHECK(cut.as_text().starts_with("beginxxx"));
+    CHECK(cut.as_text().ends_with("xxxend"));
+    CHECK(tool_output_of({{"content", {{{"type", "text"}}}}, {"is_error", false}}).has_error());
+}

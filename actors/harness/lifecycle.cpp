@@ -134,9 +134,16 @@ commands machine::on(step_begun& what, time_point now) {
                 add_message{message_role::user, std::move(what.instructions)}, let_agent_work{step_});
 }
 
-commands machine::on(agent_finished&, time_point now) {
-    if (!leave(stage::working, stage::saving_artifacts)) {
+commands machine::on(agent_finished&, time_point) {
+    if (!leave(stage::working, stage::stopping_student)) {
         return unexpected("an agent's end");
+    }
+    return list(stop_student{});
+}
+
+commands machine::on(student_stopped&, time_point now) {
+    if (!leave(stage::stopping_student, stage::saving_artifacts)) {
+        return unexpected("a stopped student");
     }
     auto patterns = artifact_patterns(settings_.extra_config);
     if (settings_.save_artifacts && patterns && !patterns->empty()) {
