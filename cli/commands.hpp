@@ -3,14 +3,17 @@
 /// 130 interrupted).
 #pragma once
 
+#include "protocol/core/own_keys.hpp"
+
 #include <CLI/CLI.hpp>
 
 namespace chalk::cli {
 
 enum class exit_code : int { fine = 0, run_error = 1, usage = 2, machine_lacks = 3, interrupted = 130 };
 
-void add_run_command(CLI::App& app, exit_code& code);
-void add_sweep_command(CLI::App& app, exit_code& code);
+/// `keys` outlives the app.
+void add_run_command(CLI::App& app, const own_keys& keys, exit_code& code);
+void add_sweep_command(CLI::App& app, const own_keys& keys, exit_code& code);
 void add_show_command(CLI::App& app, exit_code& code);
 void add_config_command(CLI::App& app, exit_code& code);
 void add_gc_command(CLI::App& app, exit_code& code);

@@ -6,7 +6,7 @@
 
 namespace chalk::cli {
 
-void add_run_command(CLI::App& app, exit_code& code) {
+void add_run_command(CLI::App& app, const own_keys& keys, exit_code& code) {
     auto* run = app.add_subcommand("run", "Run a task, once or many times, each in a sandbox of its own");
     const auto options = std::make_shared<run_options>();
     auto& o = *options;
@@ -25,11 +25,11 @@ void add_run_command(CLI::App& app, exit_code& code) {
     run->add_flag("--json", o.json, "print events as JSON, one a line");
     run->add_flag("--prepare-only", o.prepare_only, "set one sandbox up, up to the first step, and wait for Ctrl-C");
     run->add_flag("--dry-run", o.dry_run, "say what would run, and stop");
-    run->callback([options, config, &code] {
+    run->callback([options, config, &keys, &code] {
         if (config->count() == 0) {
             throw CLI::RequiredError("--config");
         }
-        code = execute_run(*options);
+        code = execute_run(*options, keys);
     });
 }
 

@@ -102,23 +102,23 @@ void add_watching(CLI::App& command, sweep_options& o) {
     command.add_flag("--dry-run", o.dry_run, "say what would run, and stop");
 }
 
-void add_resume(CLI::App& sweep, exit_code& code) {
+void add_resume(CLI::App& sweep, const own_keys& keys, exit_code& code) {
     auto* resume = sweep.add_subcommand("resume", "Go on with a sweep: what has no outcome is run");
     const auto options = std::make_shared<sweep_options>();
     resume->add_option("DIR", options->folder, "the sweep's folder")->required();
     resume->add_option("--requeue", options->requeue, "run these finished runs once more")->type_name("RUN");
     add_watching(*resume, *options);
-    resume->callback([options, &code] { code = resume_sweep(*options); });
+    resume->callback([options, &keys, &code] { code = resume_sweep(*options, keys); });
 }
 
-void add_sweep(CLI::App& sweep, exit_code& code) {
+void add_sweep(CLI::App& sweep, const own_keys& keys, exit_code& code) {
     const auto options = std::make_shared<sweep_options>();
     auto* config = sweep.add_option("--config", options->config, "sweep file: JSON or TOML, or JSON itself")
                        ->type_name("FILE|JSON");
     sweep.add_option("--out", options->folder, "the sweep's folder, which must not hold one yet")->type_name("DIR");
     add_run_flags(sweep, options->how);
     add_watching(sweep, *options);
-    sweep.callback([&sweep, options, config, &code] {
+    sweep.callback([&sweep, options, config, &keys, &code] {
         if (!sweep.get_subcommands().empty()) {
             return;
         }
@@ -128,16 +128,16 @@ void add_sweep(CLI::App& sweep, exit_code& code) {
         if (options->folder.empty() && !options->dry_run) {
             throw CLI::RequiredError("--out");
         }
-        code = execute_sweep(*options);
+        code = execute_sweep(*options, keys);
     });
 }
 
 } // namespace
 
-void add_sweep_command(CLI::App& app, exit_code& code) {
+void add_sweep_command(CLI::App& app, const own_keys& keys, exit_code& code) {
     auto* command = app.add_subcommand("sweep", "Run a matrix of runs that survives anything, and look at its results");
-    add_sweep(*command, code);
-    add_resume(*command, code);
+    add_sweep(*command, keys, code);
+    add_resume(*command, keys, code);
     add_ctl(*command, code);
     add_status(*command, code);
     add_export(*command, code);

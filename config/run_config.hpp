@@ -20,12 +20,12 @@ struct work_limits {
     std::optional<seconds> max_time;               ///< wall time ("max_time_s")
     std::optional<seconds> max_working_time;       ///< wall time less that spent waiting for the model
     std::optional<std::uint64_t> max_total_tokens; ///< input and output of all model calls, aborted ones too
+    std::optional<double> max_usd;                 ///< US dollars of all model calls, by --prices
 };
 
 struct limits : work_limits {                        // the step's
     std::optional<std::uint64_t> max_context_tokens; ///< of one model call
     work_limits run;                                 ///< "max_run_turns" and so on
-    std::optional<double> max_usd;                   ///< of the run, by --prices
 };
 
 struct mcp_server {

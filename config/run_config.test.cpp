@@ -61,7 +61,7 @@ const std::string every_key = R"({
   "save_artifacts": false,
   "limits": {"max_turns": 5, "max_time_s": 60, "max_context_tokens": 1000, "max_working_time_s": 30,
              "max_total_tokens": 5000, "max_run_turns": 50, "max_run_time_s": 600, "max_run_working_time_s": 300,
-             "max_run_total_tokens": 10000000000, "max_usd": 2.5},
+             "max_run_total_tokens": 10000000000, "max_usd": 2.5, "max_run_usd": 20},
   "extra_config": {"extra_artifact_paths": ["answer.txt"], "anything": [1, 2]}
 })";
 
@@ -99,6 +99,7 @@ TEST_CASE("every key of a run config is read") {
     CHECK(c.limit.run.max_working_time == 300s);
     CHECK(c.limit.run.max_total_tokens == 10'000'000'000);
     CHECK(c.limit.max_usd == 2.5);
+    CHECK(c.limit.run.max_usd == 20);
     CHECK(c.extra_config["anything"] == json{1, 2});
 }
 

@@ -213,10 +213,18 @@ const std::vector<key_spec>& table() {
          .nullable = true,
          .maximum = 1'000'000,
          .shown_default = "no limit",
-         .doc = "US dollars that the run's model calls may cost, by the file of --prices; the gateway then refuses "
-                "more.",
+         .doc = "US dollars that a step's model calls may cost, by the file of --prices; the step then ends and is "
+                "judged as it stands.",
          .set = [](run_config& c, const json& v) { c.limit.max_usd = optional_of<double>(v); },
          .get = [](const run_config& c) { return or_null(c.limit.max_usd); }},
+        {.path = "limits.max_run_usd",
+         .kind = value_kind::amount,
+         .nullable = true,
+         .maximum = 1'000'000,
+         .shown_default = "no limit",
+         .doc = "As max_usd, over all steps of a run; the gateway then refuses more.",
+         .set = [](run_config& c, const json& v) { c.limit.run.max_usd = optional_of<double>(v); },
+         .get = [](const run_config& c) { return or_null(c.limit.run.max_usd); }},
         {.path = "extra_config",
          .kind = value_kind::object,
          .doc = "Further settings for the task; a step may change them. Keys that are not listed here are passed on as "

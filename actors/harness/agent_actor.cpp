@@ -13,8 +13,11 @@ struct agent_state {
     tool_server_actor tools;
     tool_list tool_specs = std::make_shared<std::vector<mcp::tool_spec>>();
     std::shared_ptr<model::model> mind;
+    std::shared_ptr<gateway::spending_question> spending; ///< null: no limit on dollars, or nothing costs any
     std::size_t step = 0;
-    agent_loop::time_point asked; ///< when the open turn was asked for
+    agent_loop::time_point asked;           ///< when the open turn was asked for
+    std::optional<model::turn_result> turn; ///< that waits for what it cost
+    milliseconds took{0};
     bool writable = true;
     std::optional<agent_loop::ask_model> held; ///< a turn that waits for the sink
     static constexpr const char* name = "agent";
@@ -25,6 +28,9 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
     builtin_agent(caf::actor_config& cfg, agent_options options, tool_server_actor tools, agent_owner owner)
         : agent_actor::stateful_base<agent_state>(cfg), loop_(options.limits) {
         state.mind = std::move(options.mind);
+        if (loop_.limits_usd()) {
+            state.spending = std::move(options.spending);
+        }
         state.tools = std::move(tools);
         state.owner = std::move(owner);
     }
@@ -38,10 +44,13 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
                 obey(loop_.begin_step(m.index, clock().now()));
             },
             [this](const event_flow& m) { flow(m.writable); },
-            [this](const turn_arrived& m) { heard(m.turn); },
+            [this](const turn_arrived& m) { arrived(m.turn); },
+            [this](const spending_told& m) { told(m.spent); },
             [this](const tool_finished& m) { obey(loop_.on_tool_output(m.output, m.duration, clock().now())); },
             [](const program_printed&) {}, // a CLI agent's
             [](const program_ended&) {},
+            [](const program_cleaned_up&) {},
+            [](const look_at_spending&) {},
         };
     }
 
@@ -71,10 +80,33 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
                               });
     }
 
+    /// The gateway, which knows the prices, has counted a turn by the time it arrives.
+    void arrived(const model::turn_result& turn) {
+        state.took = std::chrono::duration_cast<milliseconds>(clock().now() - state.asked);
+        if (!state.spending) {
+            heard(turn);
+            return;
+        }
+        state.turn = turn;
+        state.spending->ask([self = weak_handle<agent_actor>{agent_actor(this)}](result<gateway::spending> spent) {
+            self.send(spending_told{std::move(spent)});
+        });
+    }
+
+    void told(const result<gateway::spending>& spent) {
+        if (!spent || !spent->usd) {
+            send(state.owner, agent_failed{spent ? model_failure("the gateway does not know what the run's model "
+                                                                 "calls cost, and the run has a limit on that")
+                                                 : spent.error()});
+            return;
+        }
+        loop_.on_spent(*spent->usd);
+        heard(*std::exchange(state.turn, std::nullopt));
+    }
+
     void heard(const model::turn_result& turn) {
         const auto now = clock().now();
-        const auto took = std::chrono::duration_cast<milliseconds>(now - state.asked);
-        obey(turn ? loop_.on_turn(*turn, took, now) : loop_.on_failed_turn(turn.error(), took, now));
+        obey(turn ? loop_.on_turn(*turn, state.took, now) : loop_.on_failed_turn(turn.error(), state.took, now));
     }
 
     void flow(bool writable) {

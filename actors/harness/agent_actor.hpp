@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/harness/messages.hpp"
+#include "protocol/gateway/spending_question.hpp"
 
 namespace chalk::actors {
 
@@ -11,6 +12,7 @@ struct agent_options {
     std::string name = "builtin";
     config::limits limits;
     std::shared_ptr<model::model> mind;
+    std::shared_ptr<gateway::spending_question> spending; ///< null where nothing costs: the fake model
 };
 
 /// `gateway`: where a real model is asked (model::model_settings::gateway_socket).

@@ -44,7 +44,7 @@ event_body message_of(model::turn& turn, std::string_view stop_reason, milliseco
 
 } // namespace
 
-agent_loop::agent_loop(config::limits limits) : limits_(limits) {}
+agent_loop::agent_loop(config::limits limits) : watch_(limits) {}
 
 void agent_loop::hear(message_role role, std::string text) {
     messages_->push_back({to_model_role(role), std::move(text), {}, {}, false});
@@ -52,9 +52,7 @@ void agent_loop::hear(message_role role, std::string text) {
 
 agent_loop::commands agent_loop::begin_step(std::size_t step, time_point now) {
     step_ = step;
-    step_work_ = {};
-    step_work_.begin(now);
-    run_work_.begin(now);
+    watch_.begin_step(step, now);
     empty_turns_ = 0;
     paused_turns_ = 0;
     aborted_turns_ = 0;
@@ -62,12 +60,10 @@ agent_loop::commands agent_loop::begin_step(std::size_t step, time_point now) {
 }
 
 agent_loop::commands agent_loop::on_turn(model::turn turn, milliseconds duration, time_point now) {
-    for (auto* account : {&step_work_, &run_work_}) {
-        account->add_turn();
-        account->add_model_wait(duration, turn.usage);
-    }
+    watch_.add_turn();
+    watch_.add_model_wait(duration, turn.usage);
+    watch_.set_context(turn.usage.input + turn.usage.output);
     aborted_turns_ = 0;
-    context_tokens_ = turn.usage.input + turn.usage.output;
     const auto stopped = turn.stopped;
     commands next;
     next.emplace_back(record{message_of(turn, to_string(stopped), duration, false)});
@@ -120,9 +116,7 @@ agent_loop::commands agent_loop::on_silent_turn(commands before, model::stop_rea
 
 agent_loop::commands agent_loop::on_failed_turn(model::turn_failure failed, milliseconds duration, time_point now) {
     using what = model::turn_failure::what;
-    for (auto* account : {&step_work_, &run_work_}) {
-        account->add_model_wait(duration, failed.half.usage);
-    }
+    watch_.add_model_wait(duration, failed.half.usage);
     commands next;
     if (failed.kind == what::aborted || holds_anything(failed.half)) {
         next.emplace_back(record{message_of(failed.half, {}, duration, true)});
@@ -130,15 +124,18 @@ agent_loop::commands agent_loop::on_failed_turn(model::turn_failure failed, mill
     if (failed.kind == what::context_overflow) {
         return end_for(std::move(next), context_is_full(failed.why.message), now);
     }
-    if (failed.kind == what::budget) {
+    if (failed.kind == what::token_budget || failed.kind == what::usd_budget) {
+        const bool dollars = failed.kind == what::usd_budget;
+        const auto& used = watch_.run_use();
         return end_for(std::move(next),
-                       {limit_kind::total_tokens, run_work_.tokens(),
+                       {dollars ? limit_kind::usd : limit_kind::total_tokens,
+                        dollars ? to_micros(used.usd) : used.tokens,
                         fmt::format("step {}: the run's budget is spent: {}", step_, failed.why.message)},
                        now);
     }
     // A request has no more time than the step, so the limit on time may be what it ran into.
     if (failed.why.kind == error_class::timeout) {
-        if (auto limit = reached(now)) {
+        if (auto limit = watch_.reached(now)) {
             return end_for(std::move(next), std::move(*limit), now);
         }
     }
@@ -192,14 +189,11 @@ void agent_loop::remember(model::turn& turn) {
 }
 
 agent_loop::commands agent_loop::go_on(commands before, time_point now) {
-    if (auto limit = reached(now)) {
+    if (auto limit = watch_.reached(now)) {
         return end_for(std::move(before), std::move(*limit), now);
     }
-    auto deadline = config::defaults::model_turn;
-    for (const auto& left : {step_work_.time_left(limits_, now), run_work_.time_left(limits_.run, now)}) {
-        deadline = std::min(deadline, left.value_or(deadline));
-    }
-    before.emplace_back(ask_model{step_, step_work_.turns(), deadline});
+    const milliseconds longest = config::defaults::model_turn;
+    before.emplace_back(ask_model{step_, watch_.turns(), std::min(longest, watch_.time_left(now).value_or(longest))});
     return before;
 }
 
@@ -209,26 +203,14 @@ agent_loop::commands agent_loop::end_for(commands before, limit_reached limit, t
 }
 
 agent_loop::commands agent_loop::finish(commands before, time_point now) {
-    run_work_.pause(now);
+    watch_.end_step(now);
     before.emplace_back(finish_step{});
     return before;
 }
 
 limit_reached agent_loop::context_is_full(std::string_view why) const {
-    return {limit_kind::context_tokens, context_tokens_,
+    return {limit_kind::context_tokens, watch_.context_tokens(),
             fmt::format("step {}: the model's context is full: {}", step_, why)};
-}
-
-std::optional<limit_reached> agent_loop::reached(time_point now) const {
-    if (limits_.max_context_tokens && context_tokens_ >= *limits_.max_context_tokens) {
-        return limit_reached{
-            limit_kind::context_tokens, context_tokens_,
-            fmt::format("step {}: the limit of {} tokens of context is reached", step_, *limits_.max_context_tokens)};
-    }
-    if (auto limit = step_work_.reached(limits_, now, fmt::format("step {}: the limit", step_))) {
-        return limit;
-    }
-    return run_work_.reached(limits_.run, now, fmt::format("step {}: the run's limit", step_));
 }
 
 } // namespace chalk::actors

@@ -4,7 +4,7 @@
 /// Owner: the agent actor. Holds the conversation, which dies with it; what was said is in the events.
 #pragma once
 
-#include "actors/harness/work_account.hpp"
+#include "actors/harness/limit_watch.hpp"
 #include "protocol/model/model.hpp"
 
 #include <deque>
@@ -15,7 +15,7 @@ namespace chalk::actors {
 
 class agent_loop {
   public:
-    using time_point = work_account::time_point;
+    using time_point = limit_watch::time_point;
 
     struct record {
         event_body body;
@@ -41,6 +41,10 @@ class agent_loop {
     void hear(message_role role, std::string text);
 
     [[nodiscard]] commands begin_step(std::size_t step, time_point now);
+    /// What the run's model calls have cost so far: before the turn or the failure after which it was asked for.
+    void on_spent(double usd) { watch_.set_usd(usd); }
+    /// Whether on_spent is needed.
+    [[nodiscard]] bool limits_usd() const noexcept { return watch_.limits_usd(); }
     [[nodiscard]] commands on_turn(model::turn turn, milliseconds duration, time_point now);
     [[nodiscard]] commands on_failed_turn(model::turn_failure failed, milliseconds duration, time_point now);
     /// `duration` of the call, not of its wait.
@@ -62,20 +66,16 @@ class agent_loop {
     commands finish(commands before, time_point now);
     void answer(commands& into, open_call call, const mcp::tool_output& output, milliseconds duration);
     void remember(model::turn& turn);
-    [[nodiscard]] std::optional<limit_reached> reached(time_point now) const;
     [[nodiscard]] limit_reached context_is_full(std::string_view why) const;
 
-    config::limits limits_;
+    limit_watch watch_;
     std::shared_ptr<model::conversation> messages_ = std::make_shared<model::conversation>();
     std::deque<open_call> open_calls_;
     std::size_t step_ = 0;
-    work_account step_work_;
-    work_account run_work_;
     // In a row:
     unsigned empty_turns_ = 0;
     unsigned paused_turns_ = 0;
     unsigned aborted_turns_ = 0;
-    std::uint64_t context_tokens_ = 0;
 };
 
 } // namespace chalk::actors

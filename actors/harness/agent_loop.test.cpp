@@ -248,12 +248,66 @@ TEST_CASE("a budget that the gateway says is spent ends the step like a limit", 
     agent_loop loop({});
     (void)loop.begin_step(0, t0);
     (void)loop.on_failed_turn(broken_stream(), 0ms, t0);
-    auto next = loop.on_failed_turn({model_failure("spent"), failed_turn::what::budget}, 0ms, t0);
+    auto kind = failed_turn::what::token_budget;
+    auto limited = limit_kind::total_tokens;
+    std::uint64_t value = 40;
+    SECTION("of tokens") {}
+    SECTION("of dollars") {
+        kind = failed_turn::what::usd_budget;
+        limited = limit_kind::usd;
+        value = 1'250'000;
+    }
+    loop.on_spent(1.25);
+    auto next = loop.on_failed_turn({model_failure("spent"), kind}, 0ms, t0);
     REQUIRE(next.size() == 2);
     const auto& limit = std::get<limit_reached>(at<agent_loop::record>(next, 0).body);
-    CHECK(limit.limit == limit_kind::total_tokens);
-    CHECK(limit.value == 40);
+    CHECK(limit.limit == limited);
+    CHECK(limit.value == value);
     at<agent_loop::finish_step>(next, 1);
+}
+
+TEST_CASE("dollars are limited in a step and in a run", "[agent]") {
+    config::limits limits;
+    std::size_t fine = 0;
+    std::uint64_t value = 0;
+    std::string whose;
+    SECTION("of a step") {
+        limits.max_usd = 0.5;
+        value = 500'000;
+        whose = "step 0: the limit of 0.5 USD is reached";
+    }
+    SECTION("of a step that stays below") {
+        limits.max_usd = 0.51;
+        fine = 3;
+    }
+    SECTION("of a run") {
+        limits.run.max_usd = 1.2;
+        value = 1'500'000;
+        whose = "step 2: the run's limit of 1.2 USD is reached";
+        fine = 2;
+    }
+    agent_loop loop(limits);
+    CHECK(loop.limits_usd());
+    std::size_t done = 0;
+    for (bool goes_on = true; goes_on && done < 3;) {
+        (void)loop.begin_step(done, t0);
+        loop.on_spent(0.5 * static_cast<double>(done + 1));
+        (void)loop.on_turn(calling({"a"}), 0ms, t0);
+        auto next = loop.on_tool_output(good, 0ms, t0);
+        goes_on = std::holds_alternative<agent_loop::ask_model>(next.back());
+        if (goes_on) {
+            (void)loop.on_turn(text_turn("done"), 0ms, t0);
+            ++done;
+        } else {
+            const auto& limit = std::get<limit_reached>(at<agent_loop::record>(next, 1).body);
+            CHECK(limit.limit == limit_kind::usd);
+            CHECK(limit.value == value);
+            CHECK(limit.message == whose);
+            at<agent_loop::finish_step>(next, 2);
+        }
+    }
+    CHECK(done == fine);
+    CHECK_FALSE(agent_loop({}).limits_usd());
 }
 
 TEST_CASE("a refusal ends the step, also an empty one, and calls in it are not made", "[agent]") {

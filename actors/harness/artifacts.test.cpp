@@ -3,7 +3,9 @@
 #include "tests/support/catch.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,6 +76,38 @@ TEST_CASE("nothing outside the workdir is read, by no path and no link", "[artif
     fs::create_symlink("real", f.work / "inside");
     CHECK(f.copy({"../secret", "/etc/passwd", ".", "link", "up/secret", "inside/x"}).empty());
     CHECK(f.copy({"**"}) == paths{"step-1/real/x"});
+}
+
+TEST_CASE("a file that turns into a link while it is saved leads nowhere", "[artifacts]") {
+    folders f;
+    std::ofstream(f.base / "secret") << "s";
+    f.file("victim");
+    fs::create_directories(f.work / "way");
+    f.file("way/secret");
+    std::atomic<bool> ending = false;
+    std::thread swapper([&] {
+        std::error_code ignored; // the other side may win
+        while (!ending) {
+            fs::create_symlink("../secret", f.work / "new", ignored);
+            fs::rename(f.work / "new", f.work / "victim", ignored);
+            std::ofstream(f.work / "new") << "x";
+            fs::rename(f.work / "new", f.work / "victim", ignored);
+            fs::rename(f.work / "way", f.work / "gone", ignored);
+            fs::create_symlink("..", f.work / "way", ignored);
+            fs::remove(f.work / "way", ignored);
+            fs::rename(f.work / "gone", f.work / "way", ignored);
+        }
+    });
+    for (int i = 0; i < 300; ++i) {
+        for (const auto& saved : copy_artifacts(f.work, f.out, 1, {"victim", "way/secret"}, {1_MiB, 100}).saved) {
+            std::ifstream in(f.out / saved.path);
+            std::string content;
+            in >> content;
+            CHECK(content != "s");
+        }
+    }
+    ending = true;
+    swapper.join();
 }
 
 TEST_CASE("what is no regular file is left out and does not block", "[artifacts]") {

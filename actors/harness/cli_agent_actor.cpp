@@ -1,6 +1,8 @@
 #include "actors/harness/cli_agent_actor.hpp"
 
 #include "actors/harness/cli_agent_step.hpp"
+#include "actors/harness/limit_watch.hpp"
+#include "actors/harness/stopped_student.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "protocol/environment/line_splitter.hpp"
@@ -28,8 +30,21 @@ struct cli_agent_state {
     config::cli_agent_start start;
     std::deque<std::pair<std::string, std::string>> files; ///< path and content, not yet written
     bool writing = false;
+    std::uint64_t program = 0;                              ///< counts the steps' programs
+    std::optional<std::uint64_t> command;                   ///< the one that runs, to cancel it
+    std::optional<result<confinement::command_result>> how; ///< it ended, and waits for what it spent
+    bool asking = false;                                    ///< the gateway, what was spent
+    bool ask_again = false;                                 ///< since the program ended meanwhile
     static constexpr const char* name = "CLI agent";
 };
+
+/// Between two looks at what a program has spent, where a limit depends on it. The gateway counts by itself; this only
+/// decides how late a program is stopped.
+constexpr seconds spending_interval{1};
+
+model_use use_of(const gateway::spending& spent) {
+    return {spent.requests, spent.tokens.input + spent.tokens.output, spent.waited, spent.usd.value_or(0)};
+}
 
 /// The bare name, as the provider knows it.
 std::string without_prefix(const std::string& model) {
@@ -40,7 +55,8 @@ std::string without_prefix(const std::string& model) {
 class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
   public:
     cli_agent(caf::actor_config& cfg, boost::asio::io_context& io, cli_agent_options options, agent_owner owner)
-        : agent_actor::stateful_base<cli_agent_state>(cfg), io_(io), options_(std::move(options)) {
+        : agent_actor::stateful_base<cli_agent_state>(cfg), io_(io), options_(std::move(options)),
+          watch_(options_.limits) {
         state.owner = std::move(owner);
     }
 
@@ -62,12 +78,25 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
             [](const tool_finished&) {},
             [this](const program_printed& m) { heard(m.lines); },
             [this](const program_ended& m) { ended(m.how); },
+            [this](const program_cleaned_up& m) { cleaned_up(m.report); },
+            [this](const spending_told& m) { told(m.spent); },
+            [this](const look_at_spending& m) {
+                if (m.program == state.program && state.command) {
+                    ask_spending();
+                }
+            },
         };
     }
 
   private:
     void begin(std::size_t index) {
         state.step = index;
+        watch_.begin_step(index, clock().now());
+        if (auto limit = watch_.reached(clock().now())) {
+            send(state.owner, agent_did{std::move(*limit)}); // the run's: this step has nothing left
+            finish();
+            return;
+        }
         if (!state.gateway) {
             auto gateway = port_forwarder::listen(io_, options_.gateway_socket);
             if (!gateway) {
@@ -116,8 +145,7 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
         program.argv = {"/bin/sh", "-c", "mkdir -p .chalk && exec \"$@\" 2>>.chalk/agent.log", "sh"};
         program.argv.insert(program.argv.end(), state.start.argv.begin(), state.start.argv.end());
         program.environment = state.start.environment;
-        program.timeout = options_.limits.max_time ? milliseconds(*options_.limits.max_time)
-                                                   : milliseconds(config::defaults::agent_program);
+        program.timeout = watch_.time_left(clock().now()).value_or(milliseconds(config::defaults::agent_program));
         const weak_handle<agent_actor> self{agent_actor(this)};
         state.lines = std::make_shared<environment::line_splitter>(config::defaults::agent_line.count,
                                                                    environment::line_splitter::overflow::cut);
@@ -131,13 +159,51 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
                 self.send(std::move(printed));
             }
         };
-        run(std::move(program));
+        state.command = run(std::move(program));
+        ++state.program;
+        if (watch_.limits_use()) {
+            look_again();
+        }
     }
 
-    void run(confinement::student_command what) {
-        state.commands->run(std::move(what),
-                            [self = weak_handle<agent_actor>{agent_actor(this)}](
-                                result<confinement::command_result> how) { self.send(program_ended{std::move(how)}); });
+    std::uint64_t run(confinement::student_command what) {
+        return state.commands->run(std::move(what), [self = weak_handle<agent_actor>{agent_actor(this)}](
+                                                        result<confinement::command_result> how) {
+            self.send(program_ended{std::move(how)});
+        });
+    }
+
+    void look_again() { delayed_send(agent_actor(this), spending_interval, look_at_spending{state.program}); }
+
+    void ask_spending() {
+        if (std::exchange(state.asking, true)) {
+            state.ask_again = true;
+            return;
+        }
+        options_.spending->ask([self = weak_handle<agent_actor>{agent_actor(this)}](result<gateway::spending> spent) {
+            self.send(spending_told{std::move(spent)});
+        });
+    }
+
+    void told(const result<gateway::spending>& spent) {
+        state.asking = false;
+        if (std::exchange(state.ask_again, false)) {
+            ask_spending();
+            return;
+        }
+        if (!spent) {
+            send(state.owner, agent_failed{spent.error()});
+            return;
+        }
+        watch_.set_use(use_of(*spent));
+        watch_.set_context(spent->context_tokens);
+        if (state.how) {
+            end_step(*std::exchange(state.how, std::nullopt));
+        } else if (state.command && watch_.reached(clock().now())) {
+            state.commands->cancel(*state.command);
+        } else {
+            look_again();
+        }
     }
 
     void heard(const std::vector<std::string>& lines) {
@@ -160,19 +226,41 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
             return;
         }
         heard({state.lines->take_rest()}); // the program is done: nobody feeds it any more
-        auto end = state.working->on_end(how, options_.limits);
+        state.command.reset();
+        state.how = how;
+        ask_spending();
+    }
+
+    void end_step(const result<confinement::command_result>& how) {
+        auto end = state.working->on_end(how, watch_.reached(clock().now()));
         for (auto& body : end.record) {
             send(state.owner, agent_did{std::move(body)});
         }
         if (end.why) {
             send(state.owner, agent_failed{std::move(*end.why)});
-        } else {
-            send(state.owner, agent_finished_step{state.step});
+            return;
         }
+        finish();
+    }
+
+    /// What the program left running goes with the step.
+    void finish() {
+        watch_.end_step(clock().now());
+        state.commands->kill_all([self = weak_handle<agent_actor>{agent_actor(this)}](confinement::kill_report report) {
+            self.send(program_cleaned_up{report});
+        });
+    }
+
+    void cleaned_up(confinement::kill_report report) {
+        if (auto line = line_of(report)) {
+            send(state.owner, agent_did{std::move(*line)});
+        }
+        send(state.owner, agent_finished_step{state.step});
     }
 
     boost::asio::io_context& io_;
     cli_agent_options options_;
+    limit_watch watch_;
 };
 
 } // namespace

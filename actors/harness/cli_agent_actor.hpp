@@ -5,6 +5,7 @@
 
 #include "actors/harness/messages.hpp"
 #include "config/cli_agent.hpp"
+#include "protocol/gateway/spending_question.hpp"
 
 namespace chalk::actors {
 
@@ -14,7 +15,8 @@ struct cli_agent_options {
     std::string program; ///< instead of the description's, unless empty
     std::string model;   ///< as configured, with its prefix
     confinement::student_settings student;
-    std::string gateway_socket; ///< the program reaches it by a port on loopback
+    std::string gateway_socket;                           ///< the program reaches it by a port on loopback
+    std::shared_ptr<gateway::spending_question> spending; ///< never null
 };
 
 /// The CLI agent that works in this run; nullptr: another agent does, or the fake model in its place.

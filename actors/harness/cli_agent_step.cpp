@@ -53,8 +53,8 @@ std::vector<event_body> cli_agent_step::on_line(std::string_view line) {
 }
 
 cli_agent_step::ending cli_agent_step::on_end(const result<confinement::command_result>& how,
-                                              const config::limits& limits) const {
-    auto end = outcome_of(how, limits);
+                                              std::optional<limit_reached> limit) const {
+    auto end = outcome_of(how, std::move(limit));
     if (!text_.empty()) { // what was being said when the program ended
         end.record.insert(end.record.begin(), said_by_agent(text_));
     }
@@ -62,14 +62,13 @@ cli_agent_step::ending cli_agent_step::on_end(const result<confinement::command_
 }
 
 cli_agent_step::ending cli_agent_step::outcome_of(const result<confinement::command_result>& how,
-                                                  const config::limits& limits) const {
+                                                  std::optional<limit_reached> limit) const {
     if (!how) {
         return {{}, how.error()};
     }
-    if (how->timed_out && limits.max_time) {
-        return {{limit_reached{limit_kind::time, static_cast<std::uint64_t>(how->duration.count()),
-                               fmt::format("step {}: the limit of {} s is reached", index_, limits.max_time->count())}},
-                std::nullopt};
+    const bool well = last_seen_ && failures_.empty() && how->status.success() && !how->timed_out && !how->cancelled;
+    if (!well && limit) {
+        return {{std::move(*limit)}, std::nullopt};
     }
     if (how->timed_out) {
         return {{}, timeout_failure(named(fmt::format("did not end within {} s", how->duration.count() / 1000)))};

@@ -20,13 +20,16 @@ class cli_agent_step {
 
     [[nodiscard]] std::vector<event_body> on_line(std::string_view line);
 
-    /// What to record, and why the run cannot go on, if it cannot. A program that was stopped at the limit on time has
-    /// reached it, and nothing failed.
+    /// What to record, and why the run cannot go on, if it cannot. A program that did not end well because of a limit
+    /// has reached it, and nothing failed.
     struct ending {
         std::vector<event_body> record;
         std::optional<failure> why;
     };
-    [[nodiscard]] ending on_end(const result<confinement::command_result>& how, const config::limits& limits) const;
+    /// `limit`: the one that is reached by now, if any: it may be what the program was stopped for, or what its model
+    /// refused it for.
+    [[nodiscard]] ending on_end(const result<confinement::command_result>& how,
+                                std::optional<limit_reached> limit) const;
 
   private:
     [[nodiscard]] ending outcome_of(const result<confinement::command_result>& how, const config::limits& limits) const;

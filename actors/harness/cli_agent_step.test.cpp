@@ -31,7 +31,7 @@ TEST_CASE("a CLI agent's texts are messages, the tools it used are log lines") {
     CHECK(std::get<message_added>(events[0]).text == "Hi.");
     CHECK(std::get<log_line>(events[1]).text == "claude-code uses Bash");
     CHECK(step.on_line(good_end).empty());
-    const auto end = step.on_end(ended(0), {});
+    const auto end = step.on_end(ended(0), std::nullopt);
     CHECK(end.record.empty());
     CHECK_FALSE(end.why);
 }
@@ -39,7 +39,7 @@ TEST_CASE("a CLI agent's texts are messages, the tools it used are log lines") {
 TEST_CASE("a failure that the agent tells of is the run's, whatever its exit code") {
     cli_agent_step step(claude(), 1);
     (void)step.on_line(R"({"type":"result","subtype":"success","is_error":true,"result":"API Error: 500"})");
-    const auto end = step.on_end(ended(0), {});
+    const auto end = step.on_end(ended(0), std::nullopt);
     REQUIRE(end.why);
     CHECK(end.why->kind == error_class::model);
     CHECK(end.why->message == "step 1: agent claude-code failed: API Error: 500");
@@ -66,7 +66,7 @@ TEST_CASE("a text that comes in pieces is one message, also when the agent ends 
 TEST_CASE("an agent that stops without its last line has failed, and its last words say why") {
     cli_agent_step step(claude(), 0);
     (void)step.on_line("Error: cannot write /x");
-    const auto end = step.on_end(ended(0), {});
+    const auto end = step.on_end(ended(0), std::nullopt);
     REQUIRE(end.why);
     CHECK(end.why->kind == error_class::model);
     CHECK(end.why->message.find("ended without its result line (exit code 0): Error: cannot write /x") !=
@@ -75,24 +75,38 @@ TEST_CASE("an agent that stops without its last line has failed, and its last wo
 
 TEST_CASE("an agent that is not installed is a matter of configuration") {
     const cli_agent_step step(claude(), 0);
-    const auto end = step.on_end(ended(no_such_program), {});
+    const auto end = step.on_end(ended(no_such_program), std::nullopt);
     REQUIRE(end.why);
     CHECK(end.why->kind == error_class::config);
     CHECK(end.why->message.find("npm install -g @anthropic-ai/claude-code") != std::string::npos);
 }
 
-TEST_CASE("the limit on time ends the step, not the run; without a limit it is a timeout") {
+TEST_CASE("a limit ends the step, not the run; running out of time without one is a timeout") {
     const cli_agent_step step(claude(), 0);
     auto how = ended(0);
     how.timed_out = true;
     how.duration = milliseconds{5'000};
-    config::limits limits;
-    limits.max_time = seconds{5};
-    auto end = step.on_end(how, limits);
+    auto end = step.on_end(how, limit_reached{limit_kind::time, 5'000, "reached"});
     CHECK_FALSE(end.why);
     REQUIRE(end.record.size() == 1);
     CHECK(std::get<limit_reached>(end.record[0]).limit == limit_kind::time);
-    end = step.on_end(how, {});
+    end = step.on_end(how, std::nullopt);
     REQUIRE(end.why);
     CHECK(end.why->kind == error_class::timeout);
+}
+
+TEST_CASE("a program that failed because its model refused it for a limit has reached it") {
+    cli_agent_step step(claude(), 0);
+    (void)step.on_line(R"({"type":"result","is_error":true,"result":"API Error: 402"})");
+    const auto end = step.on_end(ended(1), limit_reached{limit_kind::usd, 1'000'000, "reached"});
+    CHECK_FALSE(end.why);
+    CHECK(std::get<limit_reached>(end.record.at(0)).limit == limit_kind::usd);
+}
+
+TEST_CASE("a program that ended well has ended its step by itself, whatever is reached by then") {
+    cli_agent_step step(claude(), 0);
+    (void)step.on_line(good_end);
+    const auto end = step.on_end(ended(0), limit_reached{limit_kind::turns, 1, "reached"});
+    CHECK(end.record.empty());
+    CHECK_FALSE(end.why);
 }

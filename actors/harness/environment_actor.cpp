@@ -75,12 +75,13 @@ class environment_host : public environment_core::stateful_base<host_state> {
         on.on_log = [to_owner](log_line line) { to_owner.send(environment_logged{std::move(line)}); };
         on.on_ended = [self](failure why) { self.send(environment_ended{std::move(why)}); };
         state.process = environment_process::start(io_, std::move(*command), std::move(on));
-        state.process->call("initialize",
-                            {{"protocol", environment::protocol_version},
-                             {"chalk_version", CHALK_VERSION},
-                             {"paths", environment_paths(launch_.places)}},
-                            defaults::environment_start,
-                            [self](const environment::call_result& answer) { initialized(self, answer); });
+        state.process->call(
+            "initialize",
+            {{"protocol", environment::protocol_version},
+             {"chalk_version", CHALK_VERSION},
+             {"paths", environment_paths(launch_.places)}},
+            defaults::environment_start, [self](const environment::call_result& answer) { initialized(self, answer); },
+            nullptr);
     }
 
     static void initialized(const weak_handle<environment_core>& self, const environment::call_result& answer) {
@@ -119,7 +120,8 @@ class environment_host : public environment_core::stateful_base<host_state> {
             m.method, m.params, m.deadline,
             [number = m.number, to = weak_handle<environment_user>(m.reply_to)](environment::call_result answer) {
                 to.send(environment_answered{number, std::move(answer)});
-            });
+            },
+            m.report);
     }
 
     void stop(bool orderly) {

@@ -1,5 +1,7 @@
 #include "actors/harness/environment_answers.hpp"
 
+#include "runtimes/confinement/captured_output.hpp"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -54,6 +56,19 @@ void expect_object(const json& value, const char* name) {
     if (!value.is_object()) {
         throw bad_answer(fmt::format("{}: expected an object", name));
     }
+}
+
+/// A model could not read more, and each of its later turns would carry it.
+constexpr bytes most_tool_text = 1_MiB;
+
+bool shorten(json& block, const std::string& whole) {
+    if (whole.size() <= most_tool_text.count) {
+        return false;
+    }
+    confinement::captured_output both_ends(most_tool_text);
+    both_ends.append(whole);
+    block["text"] = both_ends.text();
+    return true;
 }
 
 lifecycle::fact loaded(const json& answer) {
@@ -212,8 +227,10 @@ result<mcp::tool_output> tool_output_of(const json& answer) {
         mcp::tool_output output;
         for (const auto& block : list(answer, "content")) {
             expect_object(block, "content");
-            (void)text(block, "type");
-            output.content.push_back(block);
+            auto& kept = output.content.emplace_back(block);
+            if (text(block, "type") == "text") {
+                output.truncated = shorten(kept, text(block, "text")) || output.truncated;
+            }
         }
         output.is_error = flag(answer, "is_error");
         return output;

@@ -94,3 +94,17 @@ TEST_CASE("a solution is a program with its variables, or none") {
         CHECK_THAT(refused.error().message, Contains("the environment's answer to solution"));
     }
 }
+
+TEST_CASE("a tool's text that no model could read keeps its beginning and its end", "[answers]") {
+    const auto answer = [](std::size_t size) {
+        return json{{"content", {{{"type", "text"}, {"text", "begin" + std::string(size, 'x') + "end"}}}},
+                    {"is_error", false}};
+    };
+    CHECK_FALSE(tool_output_of(answer(1'000'000)).value().truncated);
+    const auto cut = tool_output_of(answer(50'000'000)).value();
+    CHECK(cut.truncated);
+    CHECK(cut.as_text().size() < (1U << 20U) + 200);
+    CHECK(cut.as_text().starts_with("beginxxx"));
+    CHECK(cut.as_text().ends_with("xxxend"));
+    CHECK(tool_output_of({{"content", {{{"type", "text"}}}}, {"is_error", false}}).has_error());
+}

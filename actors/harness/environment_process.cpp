@@ -32,12 +32,12 @@ class host_process final : public std::enable_shared_from_this<host_process> {
     }
 
     void call(std::string method, json params, milliseconds deadline,
-              std::function<void(environment::call_result)> done) {
+              std::function<void(environment::call_result)> done, environment::report_handler report) {
         if (!client_ || closed_) {
             done(environment::call_error{environment::call_error_kind::closed, 0, "the environment host is gone", {}});
             return;
         }
-        client_->call(std::move(method), std::move(params), deadline, std::move(done));
+        client_->call(std::move(method), std::move(params), deadline, std::move(done), std::move(report));
     }
 
     void stop(bool orderly) {
@@ -220,10 +220,10 @@ class owned_process final : public environment_process {
         asio::post(io_, [impl = impl_] { impl->abandon(); });
     }
     void call(std::string method, json params, milliseconds deadline,
-              std::function<void(environment::call_result)> done) override {
+              std::function<void(environment::call_result)> done, environment::report_handler report) override {
         asio::post(io_, [impl = impl_, method = std::move(method), params = std::move(params), deadline,
-                         done = std::move(done)]() mutable {
-            impl->call(std::move(method), std::move(params), deadline, std::move(done));
+                         done = std::move(done), report = std::move(report)]() mutable {
+            impl->call(std::move(method), std::move(params), deadline, std::move(done), std::move(report));
         });
     }
     void stop(bool orderly) override {

@@ -30,9 +30,10 @@ class environment_process {
     environment_process& operator=(const environment_process&) = delete;
     virtual ~environment_process() = default;
 
-    /// Any thread; also before the host is up. `done` runs on the io thread, exactly once.
+    /// Any thread; also before the host is up. `done` and, before it, `report` run on the io thread (see
+    /// environment::client).
     virtual void call(std::string method, json params, milliseconds deadline,
-                      std::function<void(environment::call_result)> done) = 0;
+                      std::function<void(environment::call_result)> done, environment::report_handler report) = 0;
     /// Any thread. `orderly`: asks the host to shut down and gives it config::defaults::environment_shutdown; otherwise
     /// kills it. `on_ended` follows within environment_shutdown + environment_reap.
     virtual void stop(bool orderly) = 0;

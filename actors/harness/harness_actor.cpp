@@ -7,10 +7,13 @@
 #include "actors/harness/lifecycle.hpp"
 #include "actors/harness/oracle_agent.hpp"
 #include "actors/harness/prepared_marker.hpp"
+#include "actors/harness/stopped_student.hpp"
 #include "actors/harness/tool_server.hpp"
+#include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "config/environment_manifest.hpp"
 #include "protocol/transcript/transcript.hpp"
+#include "runtimes/confinement/watchdog/watchdog.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +48,7 @@ struct harness_state {
     std::uint64_t dropped_lines = 0; ///< while the sink was not writable
     bool finishing = false;
     std::optional<prepared_marker> marker;
+    std::unique_ptr<confinement::watchdog> watchdog; ///< null: nothing to watch
     static constexpr const char* name = "harness";
 };
 
@@ -112,6 +116,13 @@ class harness : public harness_core::stateful_base<harness_state> {
                 happened(lifecycle::trouble{m.why, {}});
             },
             [this](const artifacts_copied&) { happened(lifecycle::artifacts_saved{}); },
+            [this](const student_stopped& m) { stopped(m.report); },
+            [this](const watchdog_tripped& m) {
+                record(log_line{log_level::warning, "chalk",
+                                fmt::format("the student went over a limit that nothing else holds ({}): all of its "
+                                            "processes were killed",
+                                            m.passed)});
+            },
         };
     }
 
@@ -167,6 +178,7 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     void carry_out(lifecycle::listen_for_tools&) {
+        watch_student();
         const auto* cli = cli_agent_of(options_.config);
         state.tool_token = random_token();
         state.tools =
@@ -174,10 +186,11 @@ class harness : public harness_core::stateful_base<harness_state> {
                               state.environment, tool_server_owner(self()));
         adopt(state.tools);
         if (cli != nullptr) {
-            state.agent = spawn_cli_agent(this, io_,
-                                          {*cli, options_.config.limit, options_.config.agent_program,
-                                           options_.config.model, options_.student, options_.gateway_socket},
-                                          agent_owner(self()));
+            state.agent =
+                spawn_cli_agent(this, io_,
+                                {*cli, options_.config.limit, options_.config.agent_program, options_.config.model,
+                                 options_.student, options_.gateway_socket, make_spending_question()},
+                                agent_owner(self()));
             adopt(state.agent);
             return;
         }
@@ -191,9 +204,32 @@ class harness : public harness_core::stateful_base<harness_state> {
             send(self(), agent_failed{mind.error()});
             return;
         }
-        state.agent = spawn_agent(this, {options_.config.agent, options_.config.limit, std::move(*mind)}, state.tools,
-                                  agent_owner(self()));
+        state.agent = spawn_agent(
+            this, {options_.config.agent, options_.config.limit, std::move(*mind), make_spending_question()},
+            state.tools, agent_owner(self()));
         adopt(state.agent);
+    }
+
+    /// Null: no gateway counts what the agent asks for.
+    [[nodiscard]] std::shared_ptr<gateway::spending_question> make_spending_question() const {
+        const auto where = net::http_address::parse(options_.gateway_socket);
+        return options_.config.use_fake_model || !where ? nullptr
+                                                        : std::make_shared<gateway::spending_question>(io_, *where);
+    }
+
+    /// From before pre_hook on. Only a student with a user of its own can be told apart.
+    void watch_student() {
+        if (!options_.watched_disk || !options_.student.become) {
+            return;
+        }
+        confinement::watchdog_settings what;
+        what.student = options_.student.become->uid;
+        what.limits.disk = options_.watched_disk;
+        what.folders = {options_.places.workdir, "/tmp", "/var/tmp", "/dev/shm"};
+        state.watchdog =
+            confinement::watchdog::start(std::move(what), [to = weak_handle<harness_core>(self())](std::string passed) {
+                to.send(watchdog_tripped{std::move(passed)});
+            });
     }
 
     /// Before the student exists: it must not get out. Trying takes a second, and a thread of its own; most sandboxes
@@ -271,6 +307,7 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     void carry_out(lifecycle::let_agent_work& command) {
+        send(state.tools, open_tools{});
         if (options_.config.agent == config::oracle_agent) {
             state.step = command.index;
             ask("solution", {{"index", command.index}}, defaults::environment_load);
@@ -297,6 +334,15 @@ class harness : public harness_core::stateful_base<harness_state> {
         } else {
             send(state.agent, work_on_step{state.step, std::move(**solution)});
         }
+    }
+
+    void carry_out(lifecycle::stop_student&) { send(state.tools, close_tools{}); }
+
+    void stopped(confinement::kill_report report) {
+        if (auto line = line_of(report)) {
+            record(std::move(*line));
+        }
+        happened(lifecycle::student_stopped{});
     }
 
     /// Copying blocks: it gets a thread of its own, and only for a task that wants files saved.

@@ -132,6 +132,7 @@ class inner : public inner_actor::stateful_base<inner_state> {
             options.student.cgroup.v2 = options_.own_groups->v2;
             options.confinement_note += "; " + options_.own_groups->note;
         }
+        options.watched_disk = start.student.watched_disk;
         options.firewall.description = start.student.firewall;
         options.firewall.student = start.student.uid;
         options.gateway_socket = start.model_socket;

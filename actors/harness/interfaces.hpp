@@ -48,6 +48,8 @@ struct harness_options {
     config::run_config config;
     harness_places places;
     confinement::student_settings student;
+    /// What the student's files may take where nothing holds them: the harness watches. Absent: held, or not limited.
+    std::optional<bytes> watched_disk;
     /// Where a real model is asked: path of the gateway's unix socket as this harness sees it, or HOST:PORT.
     std::string gateway_socket;
     firewall_options firewall;

@@ -135,21 +135,23 @@ commands machine::on(step_begun& what, time_point now) {
 }
 
 commands machine::on(agent_finished&, time_point now) {
-    if (!leave(stage::working, stage::saving_artifacts)) {
+    if (!leave(stage::working, stage::stopping_student)) {
         return unexpected("an agent's end");
     }
     const auto worked = std::chrono::duration_cast<milliseconds>(now - step_started_);
-    commands out = list(record{agent_completed{step_, worked}});
+    return list(record{agent_completed{step_, worked}}, stop_student{});
+}
+
+commands machine::on(student_stopped&, time_point now) {
+    if (!leave(stage::stopping_student, stage::saving_artifacts)) {
+        return unexpected("a stopped student");
+    }
     auto patterns = artifact_patterns(settings_.extra_config);
     if (settings_.save_artifacts && patterns && !patterns->empty()) {
-        out.emplace_back(save_artifacts{step_, std::move(*patterns)});
-        return out;
+        return list(save_artifacts{step_, std::move(*patterns)});
     }
     artifacts_saved none;
-    for (auto& next : on(none, now)) {
-        out.push_back(std::move(next));
-    }
-    return out;
+    return on(none, now);
 }
 
 commands machine::on(artifacts_saved&, time_point) {

@@ -44,6 +44,8 @@ struct step_begun {
 };
 /// The agent ended its work on the step, by itself or at a limit.
 struct agent_finished {};
+/// What it left running is gone.
+struct student_stopped {};
 struct artifacts_saved {};
 struct pre_scoring_returned {};
 struct judged {
@@ -64,8 +66,8 @@ struct cancel_requested {
 };
 
 using fact = std::variant<task_loaded, tools_listening, tools_configured, tools_registered, pre_hook_returned,
-                          system_prompt_given, step_begun, agent_finished, artifacts_saved, pre_scoring_returned,
-                          judged, post_hook_returned, trouble, cancel_requested>;
+                          system_prompt_given, step_begun, agent_finished, student_stopped, artifacts_saved,
+                          pre_scoring_returned, judged, post_hook_returned, trouble, cancel_requested>;
 
 // Commands: what to do next. Of a list, each is carried out before the next one is.
 
@@ -94,6 +96,8 @@ struct begin_step {
 struct let_agent_work {
     std::size_t index = 0;
 };
+/// The step's work is over: nothing of the student's may run while it is judged, and no tool may be called.
+struct stop_student {};
 struct save_artifacts {
     std::size_t index = 0;
     std::vector<std::string> patterns; ///< relative to the workdir
@@ -115,7 +119,7 @@ struct finish {
 
 using command = std::variant<load_task, listen_for_tools, configure_tools, register_tools, record, call_pre_hook,
                              ask_system_prompt, add_message, announce_prepared, begin_step, let_agent_work,
-                             save_artifacts, call_pre_scoring_hook, call_judge, call_post_hook, finish>;
+                             stop_student, save_artifacts, call_pre_scoring_hook, call_judge, call_post_hook, finish>;
 using commands = std::vector<command>;
 
 struct settings {
@@ -154,6 +158,7 @@ class machine {
         prepared,
         beginning_step,
         working,
+        stopping_student,
         saving_artifacts,
         in_pre_scoring_hook,
         judging,
@@ -169,6 +174,7 @@ class machine {
     commands on(system_prompt_given& what, time_point now);
     commands on(step_begun& what, time_point now);
     commands on(agent_finished& what, time_point now);
+    commands on(student_stopped& what, time_point now);
     commands on(artifacts_saved& what, time_point now);
     commands on(pre_scoring_returned& what, time_point now);
     commands on(judged& what, time_point now);

@@ -25,6 +25,7 @@ std::string describe(const command& what) {
         std::string operator()(const announce_prepared&) { return "prepared"; }
         std::string operator()(const begin_step& s) { return "begin " + std::to_string(s.index); }
         std::string operator()(const let_agent_work& s) { return "work " + std::to_string(s.index); }
+        std::string operator()(const stop_student&) { return "stop"; }
         std::string operator()(const save_artifacts& s) { return "save " + std::to_string(s.index); }
         std::string operator()(const call_pre_scoring_hook& s) { return "pre_scoring " + std::to_string(s.index); }
         std::string operator()(const call_judge& s) { return "judge " + std::to_string(s.index); }
@@ -79,6 +80,9 @@ struct world {
         if (std::holds_alternative<let_agent_work>(c)) {
             return agent_finished{};
         }
+        if (std::holds_alternative<stop_student>(c)) {
+            return student_stopped{};
+        }
         if (std::holds_alternative<save_artifacts>(c)) {
             return artifacts_saved{};
         }
@@ -129,9 +133,10 @@ struct world {
     }
 };
 
-const std::vector<std::string> all_questions = {
-    "load_task", "listen_for_tools", "configure_tools", "register_tools", "pre_hook",    "system_prompt", "begin 0",
-    "work 0",    "save 0",           "pre_scoring 0",   "judge 0",        "post_hook 0", "begin 1",       "work 1"};
+const std::vector<std::string> all_questions = {"load_task",   "listen_for_tools", "configure_tools", "register_tools",
+                                                "pre_hook",    "system_prompt",    "begin 0",         "work 0",
+                                                "stop",        "save 0",           "pre_scoring 0",   "judge 0",
+                                                "post_hook 0", "begin 1",          "work 1"};
 
 } // namespace
 
@@ -154,6 +159,7 @@ TEST_CASE("a run goes through its parts in the documented order", "[lifecycle]")
                                                "StepStartedEvent",
                                                "user: do 0",
                                                "work 0",
+                                               "stop",
                                                "save 0",
                                                "pre_scoring 0",
                                                "judge 0",
@@ -164,6 +170,7 @@ TEST_CASE("a run goes through its parts in the documented order", "[lifecycle]")
                                                "StepStartedEvent",
                                                "user: do 1",
                                                "work 1",
+                                               "stop",
                                                "save 1",
                                                "pre_scoring 1",
                                                "judge 1",
@@ -282,6 +289,7 @@ TEST_CASE("a fact that nothing asked for is an error of the harness", "[lifecycl
                                                                {"system_prompt", system_prompt_given{}},
                                                                {"begin 0", step_begun{}},
                                                                {"work 0", agent_finished{}},
+                                                               {"stop", student_stopped{}},
                                                                {"save 0", artifacts_saved{}},
                                                                {"pre_scoring 0", pre_scoring_returned{}},
                                                                {"judge 0", judged{}},

@@ -4,6 +4,7 @@
 #include "actors/harness/interfaces.hpp"
 #include "actors/harness/solution_command.hpp"
 #include "protocol/environment/client.hpp"
+#include "protocol/gateway/account.hpp"
 #include "protocol/mcp/server.hpp"
 #include "protocol/model/model.hpp"
 
@@ -29,6 +30,7 @@ struct call_environment {
     json params;
     milliseconds deadline{0};
     environment_user reply_to;
+    environment::report_handler report = nullptr; ///< on the io thread; empty: nobody listens
 };
 
 struct stop_environment {
@@ -96,6 +98,17 @@ struct builtin_tool_finished {
     mcp::tool_output output;
 };
 
+/// A step's work begins: tools may be called.
+struct open_tools {};
+
+/// A step's work is over: no tool may be called until the next, and what the student left running is killed.
+struct close_tools {};
+
+/// What became of that.
+struct student_stopped {
+    confinement::kill_report report;
+};
+
 struct tools_listening {
     std::uint16_t port = 0;
 };
@@ -129,7 +142,9 @@ using tool_server_owner = caf::typed_actor<
     /// A line for the run's log.
     caf::reacts_to<tool_logged>,
     /// An MCP client's call, to be recorded.
-    caf::reacts_to<tool_used>>;
+    caf::reacts_to<tool_used>,
+    /// The answer to close_tools.
+    caf::reacts_to<student_stopped>>;
 
 using tool_server_actor = caf::typed_actor<
     /// Takes over the environment's list of tools.
@@ -142,6 +157,12 @@ using tool_server_actor = caf::typed_actor<
     caf::reacts_to<tool_request_dropped>,
     /// A builtin tool is done.
     caf::reacts_to<builtin_tool_finished>,
+    /// A step's work begins.
+    caf::reacts_to<open_tools>,
+    /// A step's work is over.
+    caf::reacts_to<close_tools>,
+    /// The student's processes are gone.
+    caf::reacts_to<student_stopped>,
     /// An environment's tool is done.
     caf::reacts_to<environment_answered>>;
 
@@ -177,6 +198,21 @@ struct program_printed {
 /// A program that a CLI agent started for the student is done, for the agent itself.
 struct program_ended {
     result<confinement::command_result> how = confinement::command_result{};
+};
+
+/// What the run has spent, for the agent itself.
+struct spending_told {
+    result<gateway::spending> spent = gateway::spending{};
+};
+
+/// Time to look at what a CLI agent's program has spent, for the agent itself. `program` counts them.
+struct look_at_spending {
+    std::uint64_t program = 0;
+};
+
+/// What a CLI agent's program left running is killed, for the agent itself.
+struct program_cleaned_up {
+    confinement::kill_report report;
 };
 
 /// Something the agent did, to be recorded.
@@ -216,13 +252,24 @@ using agent_actor = caf::typed_actor<
     /// A CLI agent's program said something.
     caf::reacts_to<program_printed>,
     /// A CLI agent's program is done.
-    caf::reacts_to<program_ended>>;
+    caf::reacts_to<program_ended>,
+    /// So is what it left behind.
+    caf::reacts_to<program_cleaned_up>,
+    /// What the run has spent.
+    caf::reacts_to<spending_told>,
+    /// Time to ask for that.
+    caf::reacts_to<look_at_spending>>;
 
 // Harness.
 
 /// The student's firewall was set or tried.
 struct firewall_checked {
     result<std::string> found = std::string();
+};
+
+/// The student's processes were killed, by the watchdog.
+struct watchdog_tripped {
+    std::string passed; ///< which limit
 };
 
 /// Files of a step were copied (each has been recorded by then).
@@ -234,7 +281,9 @@ using harness_core = harness_actor::extend_with<environment_user>::extend_with<e
         /// The step's files are saved.
         caf::reacts_to<artifacts_copied>,
         /// Whether the student stays inside.
-        caf::reacts_to<firewall_checked>>;
+        caf::reacts_to<firewall_checked>,
+        /// The student went over a limit that nothing else holds.
+        caf::reacts_to<watchdog_tripped>>;
 
 } // namespace chalk::actors
 
@@ -254,7 +303,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tools_registered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_trouble)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_logged)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::tool_used)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_tools)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::close_tools)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::student_stopped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::program_printed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::program_cleaned_up)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::spending_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::look_at_spending)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::watchdog_tripped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::program_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::hear_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::use_tools)

@@ -24,8 +24,28 @@ struct open_call {
     std::string tool;
     std::function<void(mcp::tool_output)> reply;
     std::optional<std::uint64_t> http_number;
-    std::optional<std::uint64_t> command; ///< of student_commands, to cancel it
+    std::optional<std::uint64_t> command;         ///< of student_commands, to cancel it
+    std::shared_ptr<mcp::call_reporter> reporter; ///< null: nobody listens
 };
+
+/// A client of the step that is over, or a forged one.
+constexpr const char* between_steps = "no step is under way: tools cannot be called now";
+
+/// What a running tool says goes to the MCP client that called it, on the io thread and past the actor: it is nobody
+/// else's.
+environment::report_handler report_to(std::shared_ptr<mcp::call_reporter> client) {
+    if (!client) {
+        return nullptr;
+    }
+    return [client = std::move(client)](const environment::call_report& what) {
+        if (const auto* progress = std::get_if<environment::tool_progress>(&what)) {
+            client->progress(progress->done, progress->total, progress->message);
+        } else {
+            const auto& line = std::get<log_line>(what);
+            client->log(line.level, line.text);
+        }
+    };
+}
 
 struct tool_server_state {
     tool_server_owner owner;
@@ -36,6 +56,7 @@ struct tool_server_state {
     std::shared_ptr<confinement::builtin_tools> builtin;
     std::map<std::uint64_t, open_call> open;
     std::uint64_t last_number = 0;
+    bool closed = false; ///< no step's work is under way
     static constexpr const char* name = "tool server";
 
     tool_server_state() = default;
@@ -68,6 +89,9 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
             [this](const tool_requested& m) { call(m); },
             [this](const tool_request_dropped& m) { drop(m.number); },
             [this](const builtin_tool_finished& m) { finish(m.number, m.output); },
+            [this](const open_tools&) { state.closed = false; },
+            [this](const close_tools&) { close(); },
+            [this](const student_stopped& m) { send(state.owner, m); },
             [this](const environment_answered& m) { answered(m); },
         };
     }
@@ -127,11 +151,15 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
             reply(tool.error());
             return;
         }
-        start(**tool, m.call.arguments, {m.call.name, std::move(reply), std::nullopt, std::nullopt});
+        start(**tool, m.call.arguments, {m.call.name, std::move(reply), std::nullopt, std::nullopt, nullptr});
     }
 
     /// An MCP client's: the server has checked the arguments.
     void call(const tool_requested& m) {
+        if (state.closed) {
+            m.reply(mcp::tool_output::text(between_steps, true));
+            return;
+        }
         const auto* tool = state.registry.find(m.request.name);
         if (tool == nullptr) {
             m.reply(mcp::tool_output::text(fmt::format("there is no tool \"{}\"", m.request.name), true));
@@ -148,7 +176,8 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
                 reply(output);
             };
         }
-        start(*tool, m.request.arguments, {m.request.name, std::move(reply), m.request.number, std::nullopt});
+        start(*tool, m.request.arguments,
+              {m.request.name, std::move(reply), m.request.number, std::nullopt, m.request.reporter});
     }
 
     void start(const tool_registry::entry& tool, const json& arguments, open_call call) {
@@ -159,7 +188,8 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
                                                      "call_tool",
                                                      {{"name", tool.spec.name}, {"arguments", arguments}},
                                                      tool.timeout,
-                                                     environment_user(tool_server_actor(this))});
+                                                     environment_user(tool_server_actor(this)),
+                                                     report_to(open.reporter)});
             return;
         }
         const weak_handle<tool_server_actor> self{tool_server_actor(this)};
@@ -194,6 +224,24 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
         if (auto open = state.open.extract(number)) {
             open.mapped().reply(std::move(output));
         }
+    }
+
+    /// Calls of clients end with the step. The builtin agent has none open by then.
+    void close() {
+        state.closed = true;
+        std::vector<std::uint64_t> numbers;
+        for (const auto& [number, call] : state.open) {
+            numbers.push_back(number);
+        }
+        for (const auto number : numbers) {
+            finish(number, mcp::tool_output::text("the step is over", true));
+        }
+        if (!state.commands) {
+            send(state.owner, student_stopped{});
+            return;
+        }
+        state.commands->kill_all([self = weak_handle<tool_server_actor>{tool_server_actor(this)}](
+                                     confinement::kill_report report) { self.send(student_stopped{report}); });
     }
 
     void drop(std::uint64_t http_number) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace chalk::actors {
 
@@ -13,6 +14,10 @@ milliseconds between(std::chrono::steady_clock::time_point from, std::chrono::st
 }
 
 } // namespace
+
+std::uint64_t to_micros(double usd) noexcept {
+    return static_cast<std::uint64_t>(std::llround(std::max(usd, 0.0) * 1e6));
+}
 
 void work_account::begin(time_point now) {
     began_ = began_.value_or(now);
@@ -27,13 +32,13 @@ void work_account::pause(time_point now) {
 }
 
 void work_account::add_model_wait(milliseconds duration, const token_usage& usage) noexcept {
-    waited_ += duration;
-    tokens_ += usage.input + usage.output;
+    use_.waited += duration;
+    use_.tokens += usage.input + usage.output;
 }
 
 milliseconds work_account::worked(time_point now) const {
     const auto all = worked_ + (working_since_ ? between(*working_since_, now) : milliseconds{0});
-    return std::max(all - waited_, milliseconds{0});
+    return std::max(all - use_.waited, milliseconds{0});
 }
 
 std::optional<limit_reached> work_account::reached(const config::work_limits& limits, time_point now,
@@ -45,8 +50,8 @@ std::optional<limit_reached> work_account::reached(const config::work_limits& li
         return is_reached(kind, static_cast<std::uint64_t>(spent.count()), static_cast<std::uint64_t>(limit.count()),
                           unit);
     };
-    if (limits.max_turns && turns_ >= *limits.max_turns) {
-        return is_reached(limit_kind::turns, turns_, *limits.max_turns, "turns");
+    if (limits.max_turns && use_.turns >= *limits.max_turns) {
+        return is_reached(limit_kind::turns, use_.turns, *limits.max_turns, "turns");
     }
     if (const auto spent = between(began_.value_or(now), now); limits.max_time && spent >= *limits.max_time) {
         return is_spent(limit_kind::time, spent, *limits.max_time, "s");
@@ -54,8 +59,12 @@ std::optional<limit_reached> work_account::reached(const config::work_limits& li
     if (const auto spent = worked(now); limits.max_working_time && spent >= *limits.max_working_time) {
         return is_spent(limit_kind::working_time, spent, *limits.max_working_time, "s of work");
     }
-    if (limits.max_total_tokens && tokens_ >= *limits.max_total_tokens) {
-        return is_reached(limit_kind::total_tokens, tokens_, *limits.max_total_tokens, "tokens");
+    if (limits.max_total_tokens && use_.tokens >= *limits.max_total_tokens) {
+        return is_reached(limit_kind::total_tokens, use_.tokens, *limits.max_total_tokens, "tokens");
+    }
+    if (limits.max_usd && use_.usd >= *limits.max_usd) {
+        return limit_reached{limit_kind::usd, to_micros(use_.usd),
+                             fmt::format("{} of {} USD is reached", whose, *limits.max_usd)};
     }
     return std::nullopt;
 }

@@ -1,7 +1,7 @@
 /// What a step, or all steps of a run, took so far, against its limits. Without a clock: its owner says what time it
 /// is.
 ///
-/// Owner: the agent loop.
+/// Owner: the limit watch.
 #pragma once
 
 #include "config/run_config.hpp"
@@ -13,6 +13,17 @@
 
 namespace chalk::actors {
 
+/// What model calls took.
+struct model_use {
+    std::uint64_t turns = 0;
+    std::uint64_t tokens = 0; ///< input and output
+    milliseconds waited{0};
+    double usd = 0;
+};
+
+/// Millionths of a US dollar, as limit_reached has them.
+[[nodiscard]] std::uint64_t to_micros(double usd) noexcept;
+
 class work_account {
   public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -21,13 +32,12 @@ class work_account {
     void begin(time_point now);
     void pause(time_point now);
 
-    void add_turn() noexcept { ++turns_; }
+    void add_turn() noexcept { ++use_.turns; }
     /// Of a turn that was aborted too.
     void add_model_wait(milliseconds duration, const token_usage& usage) noexcept;
-
-    [[nodiscard]] std::uint32_t turns() const noexcept { return turns_; }
-
-    [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_; }
+    /// Where somebody else counts.
+    void set_use(const model_use& all) noexcept { use_ = all; }
+    [[nodiscard]] const model_use& use() const noexcept { return use_; }
 
     /// `whose` goes into the message: "step 2: the limit", "step 2: the run's limit".
     [[nodiscard]] std::optional<limit_reached> reached(const config::work_limits& limits, time_point now,
@@ -41,9 +51,7 @@ class work_account {
     std::optional<time_point> began_;
     std::optional<time_point> working_since_; ///< absent while paused
     milliseconds worked_{0};                  ///< before working_since_
-    milliseconds waited_{0};                  ///< for the model
-    std::uint32_t turns_ = 0;
-    std::uint64_t tokens_ = 0;
+    model_use use_;
 };
 
 } // namespace chalk::actors

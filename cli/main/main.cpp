@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
         std::puts("chalk " CHALK_VERSION);
         return 0;
     }
+    // Before there are threads and children, whatever the command.
+    const auto keys = chalk::own_keys::take();
     if (const auto code = chalk::cli::play_inner_role(argc, argv)) {
         return *code;
     }
@@ -58,8 +60,8 @@ int main(int argc, char** argv) {
         CLI::App app("chalk runs AI agents on tasks in sandboxes, scores them and records everything", "chalk");
         app.set_version_flag("--version", "chalk " CHALK_VERSION);
         app.require_subcommand(1);
-        chalk::cli::add_run_command(app, code);
-        chalk::cli::add_sweep_command(app, code);
+        chalk::cli::add_run_command(app, keys, code);
+        chalk::cli::add_sweep_command(app, keys, code);
         chalk::cli::add_show_command(app, code);
         chalk::cli::add_config_command(app, code);
         chalk::cli::add_gc_command(app, code);

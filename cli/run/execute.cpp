@@ -43,9 +43,8 @@ exit_code code_of(const console::ending& how, bool interrupted, bool prepared) {
 
 } // namespace
 
-exit_code execute_run(const run_options& options) {
+exit_code execute_run(const run_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
-    auto providers = gateway::take_provider_settings(); // before there are threads and children
     io_thread io;
     auto prepared = prepare_runs(io.context(), options);
     if (!prepared) {
@@ -55,7 +54,7 @@ exit_code execute_run(const run_options& options) {
     if (!runs) {
         return refuse({exit_code::usage, runs.error().message});
     }
-    auto models = make_gateway_settings(options, prepared->base, std::move(providers));
+    auto models = make_gateway_settings(options, prepared->base, gateway::read_provider_settings(keys));
     if (!models) {
         return refuse({models.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
                        models.error().message});

@@ -6,6 +6,6 @@
 
 namespace chalk::cli {
 
-[[nodiscard]] exit_code execute_run(const run_options& options);
+[[nodiscard]] exit_code execute_run(const run_options& options, const own_keys& keys);
 
 } // namespace chalk::cli

@@ -41,9 +41,10 @@ result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run
     if (!asks_models(options, config)) {
         return std::optional<gateway::gateway_settings>();
     }
-    if (config.limit.max_usd && settings.prices.find(config.model) == nullptr) {
-        return config_failure(
-            fmt::format("limits.max_usd: the price of {} is not known; give it with --prices FILE", config.model));
+    const bool limits_usd = config.limit.max_usd || config.limit.run.max_usd;
+    if (limits_usd && settings.prices.find(config.model) == nullptr) {
+        return config_failure(fmt::format("limits.{}: the price of {} is not known; give it with --prices FILE",
+                                          config.limit.max_usd ? "max_usd" : "max_run_usd", config.model));
     }
     if (!options.replay) {
         if (auto there = gateway::check_route(settings.providers, config.model, base_url_of(config)); !there) {
@@ -63,7 +64,7 @@ std::optional<gateway::account_settings> make_account_settings(const run_options
     }
     return gateway::account_settings{{config.model},
                                      base_url_of(config),
-                                     {config.limit.run.max_total_tokens, config.limit.max_usd},
+                                     {config.limit.run.max_total_tokens, config.limit.run.max_usd},
                                      std::move(seed)};
 }
 

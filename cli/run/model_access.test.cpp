@@ -55,6 +55,9 @@ TEST_CASE("a limit of dollars needs a price") {
     options.prices = folder.path() / "prices.json";
     std::ofstream(*options.prices) << R"({"m": {"input": 1, "output": 2}})";
     REQUIRE(make_gateway_settings(options, config, with_key()));
+    config.limit.max_usd.reset();
+    config.limit.run.max_usd = 1;
+    CHECK(make_gateway_settings({}, config, with_key()).error().message.find("max_run_usd") != std::string::npos);
 }
 
 TEST_CASE("flags and config become the gateway's settings and a run's account") {
@@ -67,10 +70,13 @@ TEST_CASE("flags and config become the gateway's settings and a run's account") 
     REQUIRE(settings);
     REQUIRE(settings->has_value());
     CHECK((*settings)->providers.proxy == "http://127.0.0.1:4000");
+    config.limit.max_usd = 2; // the step's is the harness's to keep
+    config.limit.run.max_usd = 3;
     const auto account = make_account_settings(options, config, "0-3");
     REQUIRE(account);
     CHECK(account->models == std::vector<std::string>{"openai_compatible/m"});
     CHECK(account->base_url == "http://h");
     CHECK(account->budget.tokens == 5);
+    CHECK(account->budget.usd == 3);
     CHECK(account->seed == "0-3");
 }

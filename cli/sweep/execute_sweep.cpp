@@ -194,9 +194,8 @@ exit_code report(const sweep_options& options, exit_code code) {
 
 } // namespace
 
-exit_code execute_sweep(const sweep_options& options) {
+exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
-    const auto providers = gateway::take_provider_settings(); // before there are threads and children
     auto file = config::load_sweep_file(options.config);
     if (!file) {
         return refuse(usage(file.error()));
@@ -206,7 +205,7 @@ exit_code execute_sweep(const sweep_options& options) {
     if (!site) {
         return refuse(site.error());
     }
-    auto models = models_of(**site, providers);
+    auto models = models_of(**site, gateway::read_provider_settings(keys));
     if (!models) {
         return refuse(models.error());
     }
@@ -220,9 +219,8 @@ exit_code execute_sweep(const sweep_options& options) {
     return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
 }
 
-exit_code resume_sweep(const sweep_options& options) {
+exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
-    const auto providers = gateway::take_provider_settings();
     auto stored = read_sweep(options.folder);
     if (!stored) {
         return refuse(usage(stored.error()));
@@ -234,7 +232,7 @@ exit_code resume_sweep(const sweep_options& options) {
     if (!site) {
         return refuse(site.error());
     }
-    auto models = models_of(**site, providers);
+    auto models = models_of(**site, gateway::read_provider_settings(keys));
     if (!models) {
         return refuse(models.error());
     }

@@ -60,8 +60,8 @@ result<void> check_budget(const config::sweep_budget& budget, const config::run_
         return config_failure("budget.tokens needs limits.max_run_total_tokens in the base: what a run may take of the "
                               "budget is set aside before it starts");
     }
-    if (budget.usd && !run.limit.max_usd) {
-        return config_failure("budget.usd needs limits.max_usd in the base: what a run may take of the budget is set "
+    if (budget.usd && !run.limit.run.max_usd) {
+        return config_failure("budget.usd needs limits.max_run_usd in the base: what a run may take of the budget is set "
                               "aside before it starts");
     }
     return {};

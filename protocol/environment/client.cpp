@@ -29,6 +29,7 @@ using done_handler = std::function<void(call_result)>;
 constexpr std::size_t max_line = 64U * 1024 * 1024;
 constexpr std::size_t max_error_line = 8U * 1024;
 constexpr std::uint32_t log_lines_a_second = 1'000;
+constexpr std::uint32_t progress_a_second = 1'000;
 /// Last words that are still read from the error stream when the host has gone; a grandchild may hold that stream open.
 constexpr std::size_t max_last_words = 1024U * 1024;
 
@@ -36,6 +37,7 @@ struct open_call {
     milliseconds deadline{};
     clock::time_point due;
     done_handler done;
+    report_handler report; ///< empty: nobody listens
 };
 
 /// Lives on the io thread alone; kept alive by its pending reads until finish() cancels them. A write to a host that
@@ -52,14 +54,15 @@ class connection : public std::enable_shared_from_this<connection> {
         read_errors();
     }
 
-    void call(std::string_view method, const json& params, milliseconds deadline, done_handler done) {
+    void call(std::string_view method, const json& params, milliseconds deadline, done_handler done,
+              report_handler report) {
         if (finished_) {
             return done(call_error{call_error_kind::closed, 0, "the environment host is gone", {}});
         }
         auto id = ++last_id_;
         auto due = clock::now() + deadline;
         send(request_line(id, method, params));
-        calls_.emplace(id, open_call{deadline, due, std::move(done)});
+        calls_.emplace(id, open_call{deadline, due, std::move(done), std::move(report)});
         due_.emplace(due, id);
         if (due_.begin()->second == id) {
             arm();
@@ -145,8 +148,14 @@ class connection : public std::enable_shared_from_this<connection> {
         if (auto* reply = std::get_if<answer>(&parsed)) {
             return on_answer(*reply);
         }
-        if (auto* log = std::get_if<log_line>(&parsed)) {
-            return this->log(std::move(*log));
+        if (auto* note = std::get_if<log_note>(&parsed)) {
+            return this->log(std::move(note->line), note->call);
+        }
+        if (const auto* note = std::get_if<progress_note>(&parsed)) {
+            if (progress_rate_.on_line(clock::now()).admit) {
+                report(note->call, note->progress);
+            }
+            return;
         }
         violate(std::get<violation>(parsed).reason);
     }
@@ -235,12 +244,23 @@ class connection : public std::enable_shared_from_this<connection> {
         say_dropped(rate_.take_dropped());
     }
 
-    void log(log_line line) {
+    /// A call that is not open any more has nobody to report to.
+    void report(std::uint64_t id, const call_report& what) {
+        const auto found = calls_.find(id);
+        if (found != calls_.end() && found->second.report) {
+            found->second.report(what);
+        }
+    }
+
+    void log(log_line line, std::optional<std::uint64_t> of_call = std::nullopt) {
         auto verdict = rate_.on_line(clock::now());
         if (!verdict.admit || !handlers_.on_log) {
             return;
         }
         say_dropped(verdict.dropped_before);
+        if (of_call) {
+            report(*of_call, line);
+        }
         handlers_.on_log(std::move(line));
     }
 
@@ -268,6 +288,7 @@ class connection : public std::enable_shared_from_this<connection> {
     line_splitter output_lines_{max_line, line_splitter::overflow::refuse};
     line_splitter error_lines_{max_error_line, line_splitter::overflow::cut};
     log_rate rate_{log_lines_a_second};
+    log_rate progress_rate_{progress_a_second}; ///< what is dropped is out of date soon anyway
 };
 
 /// The owner's end: when it goes, the connection is closed.
@@ -276,10 +297,12 @@ class connected_client final : public client {
     connected_client(asio::io_context& io, std::shared_ptr<connection> target) : io_(io), target_(std::move(target)) {}
     ~connected_client() override { connected_client::close(); }
 
-    void call(std::string method, json params, milliseconds deadline, done_handler done) override {
-        asio::post(io_,
-                   [target = target_, method = std::move(method), params = std::move(params), deadline,
-                    done = std::move(done)]() mutable { target->call(method, params, deadline, std::move(done)); });
+    void call(std::string method, json params, milliseconds deadline, done_handler done,
+              report_handler report) override {
+        asio::post(io_, [target = target_, method = std::move(method), params = std::move(params), deadline,
+                         done = std::move(done), report = std::move(report)]() mutable {
+            target->call(method, params, deadline, std::move(done), std::move(report));
+        });
     }
 
     void close() override {

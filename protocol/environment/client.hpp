@@ -14,7 +14,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 
 namespace chalk::environment {
 
@@ -43,9 +45,20 @@ struct call_error {
 
 using call_result = boost::system::result<json, call_error>;
 
+/// How far a tool is: `done` of `total`, in whatever unit it likes.
+struct tool_progress {
+    double done = 0;
+    std::optional<double> total;
+    std::string message;
+};
+
+/// What a tool says while it runs. Its log lines go to on_log too.
+using call_report = std::variant<tool_progress, log_line>;
+using report_handler = std::function<void(const call_report&)>;
+
 /// All callbacks run on the io context's thread.
 struct client_handlers {
-    /// What the environment's code printed or logged.
+    /// What the environment's code printed or logged, a running call's lines too.
     std::function<void(log_line)> on_log;
     /// Once, when the stream ended for whatever reason. No callback follows.
     std::function<void(const call_error&)> on_closed;
@@ -62,9 +75,13 @@ class client {
     client& operator=(const client&) = delete;
     virtual ~client() = default;
 
-    /// Any thread. `done` runs on the io thread, exactly once.
-    virtual void call(std::string method, json params, milliseconds deadline,
-                      std::function<void(call_result)> done) = 0;
+    /// Any thread. `done` runs on the io thread, exactly once; `report` before it, as often as the call has something
+    /// to say.
+    virtual void call(std::string method, json params, milliseconds deadline, std::function<void(call_result)> done,
+                      report_handler report) = 0;
+    void call(std::string method, json params, milliseconds deadline, std::function<void(call_result)> done) {
+        call(std::move(method), std::move(params), deadline, std::move(done), nullptr);
+    }
 
     /// Any thread. Closes the streams: a well-behaved host ends. Open calls end with `closed`.
     virtual void close() = 0;

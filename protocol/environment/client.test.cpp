@@ -160,6 +160,34 @@ TEST_CASE("answers find their calls whatever their order", "[environment]") {
     }
 }
 
+TEST_CASE("what a call says while it runs reaches its caller before the answer, and nobody else", "[environment]") {
+    scripted_host host;
+    std::mutex mutex;
+    std::vector<std::string> heard;
+    const auto listen = [&](const call_report& what) {
+        const std::lock_guard lock(mutex);
+        const auto* progress = std::get_if<tool_progress>(&what);
+        heard.push_back(progress != nullptr ? progress->message : std::get<log_line>(what).text);
+    };
+    host.under_test->call("call_tool", json::object(), long_deadline, host.seen.expect(), listen);
+    host.under_test->call("call_tool", json::object(), long_deadline, host.seen.expect());
+    const auto note = [&](const char* method, json params) {
+        host.say(json{{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}}.dump());
+    };
+    note("progress", {{"call", 1}, {"done", 1}, {"message", "a"}});
+    note("progress", {{"call", 2}, {"done", 1}, {"message", "nobody listens"}});
+    note("progress", {{"call", 99}, {"done", 1}, {"message", "no such call"}});
+    note("log", {{"call", 1}, {"level", "info"}, {"text", "b"}});
+    note("log", {{"level", "info"}, {"text", "of no call"}});
+    host.answer(1, nullptr);
+    note("progress", {{"call", 1}, {"done", 2}, {"message", "late"}});
+    host.answer(2, nullptr);
+    (void)host.seen.answer(1);
+    const std::lock_guard lock(mutex);
+    CHECK(heard == std::vector<std::string>{"a", "b"});
+    CHECK(host.seen.logs(2).size() == 2);
+}
+
 TEST_CASE("a call that passes its deadline is cancelled, and its late answer is dropped", "[environment]") {
     scripted_host host;
     host.under_test->call("slow", json::object(), 10ms, host.seen.expect());

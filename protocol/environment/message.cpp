@@ -31,16 +31,9 @@ const json* member(const json& object, const char* name) {
     return found == object.end() ? nullptr : &*found;
 }
 
-message parse_notification(const json& object, const std::string& method) {
-    if (object.contains("id")) {
-        return violation{fmt::format("a request for \"{}\"; an environment answers requests and sends none", method)};
-    }
-    if (method != "log") {
-        return violation{fmt::format("an unknown notification \"{}\"", method)};
-    }
-    const auto* params = member(object, "params");
-    const auto* level = params != nullptr && params->is_object() ? member(*params, "level") : nullptr;
-    const auto* text = params != nullptr && params->is_object() ? member(*params, "text") : nullptr;
+message parse_log(const json& params) {
+    const auto* level = member(params, "level");
+    const auto* text = member(params, "text");
     if (level == nullptr || !level->is_string() || text == nullptr || !text->is_string()) {
         return violation{"a log notification without a level and a text"};
     }
@@ -48,7 +41,47 @@ message parse_notification(const json& object, const std::string& method) {
     if (!known) {
         return violation{fmt::format("a log notification of level \"{}\"", level->get<std::string>())};
     }
-    return log_line{*known, "environment", text->get<std::string>()};
+    const auto* call = member(params, "call");
+    if (call != nullptr && !call->is_number_unsigned()) {
+        return violation{"a log notification whose call is no call's id"};
+    }
+    return log_note{{*known, "environment", text->get<std::string>()},
+                    call != nullptr ? std::optional(call->get<std::uint64_t>()) : std::nullopt};
+}
+
+message parse_progress(const json& params) {
+    const auto* call = member(params, "call");
+    const auto* done = member(params, "done");
+    if (call == nullptr || !call->is_number_unsigned() || done == nullptr || !done->is_number()) {
+        return violation{"a progress notification without a call's id and a number that is done"};
+    }
+    progress_note note{call->get<std::uint64_t>(), {done->get<double>(), std::nullopt, {}}};
+    if (const auto* total = member(params, "total"); total != nullptr && !total->is_null()) {
+        if (!total->is_number()) {
+            return violation{"a progress notification whose total is no number"};
+        }
+        note.progress.total = total->get<double>();
+    }
+    if (const auto* text = member(params, "message"); text != nullptr && !text->is_null()) {
+        if (!text->is_string()) {
+            return violation{"a progress notification whose message is no text"};
+        }
+        note.progress.message = text->get<std::string>();
+    }
+    return note;
+}
+
+message parse_notification(const json& object, const std::string& method) {
+    if (object.contains("id")) {
+        return violation{fmt::format("a request for \"{}\"; an environment answers requests and sends none", method)};
+    }
+    if (method != "log" && method != "progress") {
+        return violation{fmt::format("an unknown notification \"{}\"", method)};
+    }
+    const auto* params = member(object, "params");
+    static const json none = json::object();
+    const json& given = params != nullptr && params->is_object() ? *params : none;
+    return method == "log" ? parse_log(given) : parse_progress(given);
 }
 
 message parse_error(std::uint64_t id, const json& error) {

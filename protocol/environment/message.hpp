@@ -1,9 +1,11 @@
-/// What an environment host may send (docs/protocols/environment.md): answers and `log` notifications. Pure.
+/// What an environment host may send (docs/protocols/environment.md): answers, and the notifications `log` and
+/// `progress`. Pure.
 #pragma once
 
 #include "protocol/environment/client.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -16,12 +18,22 @@ struct answer {
     call_result value;
 };
 
+struct log_note {
+    log_line line;
+    std::optional<std::uint64_t> call; ///< that it is about
+};
+
+struct progress_note {
+    std::uint64_t call = 0;
+    tool_progress progress;
+};
+
 /// What breaks the protocol, and how.
 struct violation {
     std::string reason;
 };
 
-using message = std::variant<answer, log_line, violation>;
+using message = std::variant<answer, log_note, progress_note, violation>;
 
 [[nodiscard]] message parse_message(std::string_view line);
 

@@ -51,11 +51,29 @@ TEST_CASE("an error brings its code, message and traceback", "[environment]") {
 
 TEST_CASE("a log notification is a log line of the environment", "[environment]") {
     auto parsed = parse_message(R"({"jsonrpc":"2.0","method":"log","params":{"level":"error","text":"hm"}})");
-    auto* line = std::get_if<chalk::log_line>(&parsed);
-    REQUIRE(line != nullptr);
-    CHECK(line->level == chalk::log_level::error);
-    CHECK(line->source == "environment");
-    CHECK(line->text == "hm");
+    auto* note = std::get_if<log_note>(&parsed);
+    REQUIRE(note != nullptr);
+    CHECK(note->line.level == chalk::log_level::error);
+    CHECK(note->line.source == "environment");
+    CHECK(note->line.text == "hm");
+    CHECK_FALSE(note->call);
+    parsed = parse_message(R"({"jsonrpc":"2.0","method":"log","params":{"level":"info","text":"","call":7}})");
+    CHECK(std::get<log_note>(parsed).call == 7);
+}
+
+TEST_CASE("a progress notification names its call, how far it is, and perhaps of how much and what it does",
+          "[environment]") {
+    auto parsed = parse_message(
+        R"({"jsonrpc":"2.0","method":"progress","params":{"call":7,"done":1.5,"total":4,"message":"half"}})");
+    const auto& full = std::get<progress_note>(parsed);
+    CHECK(full.call == 7);
+    CHECK(full.progress.done == 1.5);
+    CHECK(full.progress.total == 4.0);
+    CHECK(full.progress.message == "half");
+    parsed = parse_message(
+        R"({"jsonrpc":"2.0","method":"progress","params":{"call":7,"done":1,"total":null,"message":null}})");
+    CHECK_FALSE(std::get<progress_note>(parsed).progress.total);
+    CHECK(std::get<progress_note>(parsed).progress.message.empty());
 }
 
 TEST_CASE("what the protocol does not allow is named", "[environment]") {
@@ -80,6 +98,11 @@ TEST_CASE("what the protocol does not allow is named", "[environment]") {
         {R"({"jsonrpc":"2.0","method":"log","params":{"level":"info"}})", "without a level and a text"},
         {R"({"jsonrpc":"2.0","method":"log","params":[]})", "without a level and a text"},
         {R"({"jsonrpc":"2.0","method":"log","params":{"level":"loud","text":""}})", "of level \"loud\""},
+        {R"({"jsonrpc":"2.0","method":"log","params":{"level":"info","text":"","call":"7"}})", "no call's id"},
+        {R"({"jsonrpc":"2.0","method":"progress"})", "without a call's id"},
+        {R"({"jsonrpc":"2.0","method":"progress","params":{"call":1,"done":null}})", "a number that is done"},
+        {R"({"jsonrpc":"2.0","method":"progress","params":{"call":1,"done":1,"total":"x"}})", "total is no number"},
+        {R"({"jsonrpc":"2.0","method":"progress","params":{"call":1,"done":1,"message":1}})", "message is no text"},
         {std::string(200, '[') + std::string(200, ']'), "not JSON"},
     }));
     CAPTURE(line);

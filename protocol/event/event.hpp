@@ -84,13 +84,13 @@ struct tool_result {
     milliseconds duration{0};
 };
 
-enum class limit_kind { turns, time, context_tokens, total_tokens, working_time };
+enum class limit_kind { turns, time, context_tokens, total_tokens, working_time, usd };
 
 /// LimitReachedEvent: the step ends here and is judged as it stands. The message says whether the limit is the step's
 /// or the run's.
 struct limit_reached {
     limit_kind limit = limit_kind::turns;
-    std::uint64_t value = 0; ///< turns, milliseconds or tokens, as `limit` says
+    std::uint64_t value = 0; ///< turns, milliseconds, tokens or millionths of a US dollar, as `limit` says
     std::string message;
 };
 

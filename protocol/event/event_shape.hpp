@@ -179,8 +179,8 @@ struct names<message_role> {
 };
 template<>
 struct names<limit_kind> {
-    static constexpr std::array<std::string_view, 5> list = {"turns", "time", "context_tokens", "total_tokens",
-                                                             "working_time"};
+    static constexpr std::array<std::string_view, 6> list = {"turns",        "time",         "context_tokens",
+                                                             "total_tokens", "working_time", "usd"};
 };
 template<>
 struct names<log_level> {

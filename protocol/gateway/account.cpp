@@ -27,6 +27,29 @@ json to_json(const spending& spent) {
             {"usd", spent.usd ? json(*spent.usd) : json()}};
 }
 
+json to_wire(const spending& spent) {
+    auto out = to_json(spent);
+    out["waited_ms"] = spent.waited.count();
+    out["context_tokens"] = spent.context_tokens;
+    return out;
+}
+
+result<spending> from_wire(const json& value) {
+    try {
+        spending spent;
+        spent.requests = value.at("requests").get<std::uint64_t>();
+        const auto& usage = value.at("usage");
+        spent.tokens.input = usage.at("input").get<std::uint64_t>();
+        spent.tokens.output = usage.at("output").get<std::uint64_t>();
+        spent.usd = value.at("usd").is_null() ? std::nullopt : std::optional(value.at("usd").get<double>());
+        spent.waited = milliseconds(value.at("waited_ms").get<std::int64_t>());
+        spent.context_tokens = value.at("context_tokens").get<std::uint64_t>();
+        return spent;
+    } catch (const json::exception& why) {
+        return model_failure(fmt::format("the gateway's word on what the run has spent: {}", why.what()));
+    }
+}
+
 std::string describe(const spending& spent) {
     auto text = fmt::format("{} model calls, {} tried again, {} tokens in ({} cached), {} out ({} reasoning), {}",
                             spent.requests, spent.retries, spent.tokens.input, spent.tokens.cached, spent.tokens.output,
@@ -65,20 +88,21 @@ std::optional<refusal> account::over_budget() const {
     const auto tokens = spent_.tokens.input + spent_.tokens.output;
     if (budget.tokens && tokens >= *budget.tokens) {
         return refusal{
-            402, "budget_exhausted",
+            402, "token_budget_exhausted",
             fmt::format("the run has used {} tokens, its limits.max_run_total_tokens is {}", tokens, *budget.tokens)};
     }
     if (budget.usd && (!spent_.usd || *spent_.usd >= *budget.usd)) {
-        return refusal{
-            402, "budget_exhausted",
-            spent_.usd ? fmt::format("the run has spent {:.4f} USD, its limits.max_usd is {}", *spent_.usd, *budget.usd)
-                       : std::string("the run has limits.max_usd, and its model's price is not known")};
+        return refusal{402, "usd_budget_exhausted",
+                       spent_.usd ? fmt::format("the run has spent {:.4f} USD, its limits.max_run_usd is {}",
+                                                *spent_.usd, *budget.usd)
+                                  : std::string("the run has limits.max_run_usd, and its model's price is not known")};
     }
     return std::nullopt;
 }
 
 void account::spend(const counted_tokens& count, bool estimated, const model_price* price) {
     std::unique_lock lock(mutex_);
+    spent_.context_tokens = count.tokens.input + count.tokens.output;
     ++spent_.requests;
     spent_.estimated += estimated ? 1 : 0;
     spent_.tokens.input += count.tokens.input;
@@ -107,9 +131,26 @@ std::uint64_t account::next_ordinal(const std::string& digest) {
     return ordinals_[digest]++;
 }
 
-spending account::so_far() const {
+void account::begin_wait(time_point began) {
     const std::lock_guard lock(mutex_);
-    return spent_;
+    waits_.push_back(began);
+}
+
+void account::end_wait(time_point began, time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = std::find(waits_.begin(), waits_.end(), began); found != waits_.end()) {
+        waits_.erase(found);
+        spent_.waited += std::chrono::duration_cast<milliseconds>(now - began);
+    }
+}
+
+spending account::so_far(time_point now) const {
+    const std::lock_guard lock(mutex_);
+    auto all = spent_;
+    for (const auto began : waits_) {
+        all.waited += std::chrono::duration_cast<milliseconds>(now - began);
+    }
+    return all;
 }
 
 } // namespace chalk::gateway

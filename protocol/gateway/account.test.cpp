@@ -47,7 +47,7 @@ TEST_CASE("a run that has used its tokens asks no more") {
     const auto refused = mine.admit(asks("a"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().status == 402);
-    CHECK(refused.error().code == "budget_exhausted");
+    CHECK(refused.error().code == "token_budget_exhausted");
 }
 
 TEST_CASE("a run that has spent its dollars asks no more") {
@@ -56,6 +56,7 @@ TEST_CASE("a run that has spent its dollars asks no more") {
     CHECK(mine.admit(asks("a")));
     mine.spend({{0, 0, 500'000, 0}, 0}, true, &dollar_a_million);
     CHECK(mine.admit(asks("a")).error().status == 402);
+    CHECK(mine.admit(asks("a")).error().code == "usd_budget_exhausted");
     CHECK(*mine.so_far().usd == catch_approx(1.5));
     CHECK(mine.so_far().estimated == 1);
 }
@@ -66,7 +67,29 @@ TEST_CASE("dollars are not known when one price is not, and a budget of dollars 
     mine.spend({{1, 0, 1, 0}, 0}, false, &dollar_a_million);
     CHECK_FALSE(mine.so_far().usd);
     CHECK(to_json(mine.so_far())["usd"].is_null());
-    CHECK(mine.admit(asks("a")).error().code == "budget_exhausted");
+    CHECK(mine.admit(asks("a")).error().code == "usd_budget_exhausted");
+}
+
+TEST_CASE("what the harness is told of a run's spending survives the wire") {
+    account mine({.models = {"openai/a"}, .base_url = {}, .budget = {}, .seed = {}});
+    mine.spend({{1'000'000, 0, 0, 0}, 0}, false, &dollar_a_million);
+    mine.spend({{70, 0, 7, 0}, 0}, false, &dollar_a_million);
+    const account::time_point t0;
+    mine.begin_wait(t0);
+    mine.end_wait(t0, t0 + milliseconds{300});
+    mine.begin_wait(t0 + milliseconds{960}); // still under way
+    const auto told = from_wire(to_wire(mine.so_far(t0 + milliseconds{1'000})));
+    REQUIRE(told);
+    CHECK(told->requests == 2);
+    CHECK(told->tokens.input == 1'000'070);
+    CHECK(told->tokens.output == 7);
+    CHECK(*told->usd == catch_approx(1.000077));
+    CHECK(told->waited == milliseconds{340});
+    CHECK(told->context_tokens == 77);
+    mine.spend({{1, 0, 1, 0}, 0}, false, nullptr);
+    CHECK_FALSE(from_wire(to_wire(mine.so_far())).value().usd);
+    CHECK(from_wire(json::array()).error().kind == error_class::model);
+    CHECK(from_wire({{"requests", "many"}}).error().kind == error_class::model);
 }
 
 TEST_CASE("equal requests of one run are told apart by their number") {

@@ -41,7 +41,7 @@ enum class api_family { openai, anthropic, gemini };
 /// Why the gateway itself says no, before or instead of a provider.
 struct refusal {
     unsigned status = 400;
-    std::string code; ///< "model_not_allowed", "budget_exhausted", ...
+    std::string code; ///< "model_not_allowed", "usd_budget_exhausted", ...
     std::string message;
 };
 

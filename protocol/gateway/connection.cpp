@@ -1,5 +1,7 @@
 #include "protocol/gateway/connection.hpp"
 
+#include "protocol/gateway/spending_question.hpp"
+
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <fmt/format.h>
@@ -99,6 +101,10 @@ void connection::read_header() {
 
 void connection::on_header() {
     const auto& request = parser_->get();
+    if (request.target() == spent_target && parser_->is_done()) {
+        tell_spending();
+        return;
+    }
     const auto known = find_api(std::string_view(request.method_string()), std::string_view(request.target()));
     if (!known) {
         // A body that was not read would be taken for the next request.
@@ -190,12 +196,19 @@ void connection::watch_client() {
 
 void connection::refuse(const refusal& why, bool last) {
     keep_alive_ = !last && parser_->is_header_done() && parser_->get().keep_alive();
-    const auto body = error_body(which_, why);
-    const auto status = static_cast<http::status>(why.status);
+    answer_whole(why.status, error_body(which_, why), "X-Should-Retry: false\r\n");
+}
+
+void connection::tell_spending() {
+    keep_alive_ = parser_->get().keep_alive();
+    answer_whole(static_cast<unsigned>(http::status::ok), to_wire(payer_->so_far()).dump(), {});
+}
+
+void connection::answer_whole(unsigned status, const std::string& body, std::string_view more_headers) {
     queue(fmt::format("HTTP/1.1 {} {}\r\nServer: chalk\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
-                      "X-Should-Retry: false\r\nConnection: {}\r\n\r\n",
-                      why.status, std::string_view(http::obsolete_reason(status)), body.size(),
-                      keep_alive_ ? "keep-alive" : "close") +
+                      "{}Connection: {}\r\n\r\n",
+                      status, std::string_view(http::obsolete_reason(static_cast<http::status>(status))), body.size(),
+                      more_headers, keep_alive_ ? "keep-alive" : "close") +
           body);
     complete_ = true;
     write();

@@ -36,6 +36,8 @@ class connection : public std::enable_shared_from_this<connection> {
     void watch_client();
 
     void refuse(const refusal& why, bool last = false);
+    void tell_spending();
+    void answer_whole(unsigned status, const std::string& body, std::string_view more_headers);
     void begin_answer(const curl::http_head& head);
     void add_data(std::string_view bytes);
     void end_answer(bool whole);

@@ -55,6 +55,8 @@ answer<std::shared_ptr<exchange>> exchange::begin(std::shared_ptr<upstream> up, 
     }
     auto made = std::make_shared<exchange>(std::move(up), std::move(payer), std::move(what), std::move(on));
     made->model_ = std::move(*model);
+    made->waits_ = clock::now();
+    made->payer_->begin_wait(*made->waits_);
     if (made->up_->stored != store_mode::none) {
         made->key_ = {made->what_.digest, made->payer_->seed(), made->payer_->next_ordinal(made->what_.digest)};
     }
@@ -80,6 +82,7 @@ void exchange::replay() {
         auto found = self->up_->store.load(self->key_);
         if (!found) {
             self->over_ = true;
+            self->stop_waiting();
             self->on_.on_refusal({404, "no_recording", found.error().message});
             return;
         }
@@ -93,6 +96,12 @@ void exchange::replay() {
 
 milliseconds exchange::time_left() const {
     return std::chrono::duration_cast<milliseconds>(deadline_ - clock::now());
+}
+
+void exchange::stop_waiting() {
+    if (const auto since = std::exchange(waits_, std::nullopt)) {
+        payer_->end_wait(*since, clock::now());
+    }
 }
 
 void exchange::wait_for_turn() {
@@ -208,6 +217,7 @@ bool exchange::try_again(const attempt_end& end) {
 
 void exchange::give_up(const failure& why) {
     over_ = true;
+    stop_waiting();
     const bool late = why.kind == error_class::timeout;
     on_.on_refusal(
         {late ? 504U : 502U, late ? "provider_timeout" : "provider_unreachable",
@@ -223,6 +233,7 @@ void exchange::leave_turn(concurrency::how how, std::optional<milliseconds> wait
 /// The account first: who has seen the answer's end finds it there.
 void exchange::settle(bool whole) {
     over_ = true;
+    stop_waiting();
     timer_.cancel();
     leave_turn(whole ? concurrency::how::well : concurrency::how::other);
     if (is_good(head_->status)) {
@@ -264,6 +275,7 @@ void exchange::cancel() {
         return;
     }
     over_ = true;
+    stop_waiting();
     timer_.cancel();
     leave_turn(concurrency::how::other);
     if (sent) {

@@ -54,6 +54,9 @@ class exchange : public std::enable_shared_from_this<exchange> {
                                                                  const curl::http_headers& from_client,
                                                                  exchange_handlers on);
     exchange(std::shared_ptr<upstream> up, std::shared_ptr<account> payer, call what, exchange_handlers on);
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+    ~exchange() { stop_waiting(); }
 
     /// The client does not keep up. Until resume() no more than what is under way is delivered.
     void pause();
@@ -75,6 +78,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     void leave_turn(concurrency::how how, std::optional<milliseconds> wait = std::nullopt);
     void settle(bool whole);
     [[nodiscard]] milliseconds time_left() const;
+    void stop_waiting();
 
     std::shared_ptr<upstream> up_;
     std::shared_ptr<account> payer_;
@@ -89,6 +93,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     std::unique_ptr<curl::http_transfer> transfer_;
     std::optional<std::uint64_t> turn_;      ///< waits for it
     std::optional<clock::time_point> began_; ///< has it, since then
+    std::optional<clock::time_point> waits_; ///< the run does, since then: for the turn and all attempts
     unsigned retries_ = 0;
     std::optional<curl::http_head> head_; ///< passed on
     std::optional<usage_watch> watch_;

@@ -127,12 +127,6 @@ result<model_name> parse_model_name(std::string_view full) {
                     full));
 }
 
-const std::vector<std::string>& key_variables() {
-    static const std::vector<std::string> names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY",
-                                                   "GOOGLE_API_KEY", "OPENAI_COMPATIBLE_API_KEY"};
-    return names;
-}
-
 provider_settings read_provider_settings(const std::function<std::string(const char*)>& variable) {
     provider_settings out;
     out.openai_key = variable("OPENAI_API_KEY");
@@ -154,19 +148,12 @@ provider_settings read_provider_settings(const std::function<std::string(const c
     return out;
 }
 
-provider_settings take_provider_settings() {
-    auto out = read_provider_settings([](const char* name) {
-        const char* value = std::getenv(name);
-        return std::string(value == nullptr ? "" : value);
+provider_settings read_provider_settings(const own_keys& keys) {
+    return read_provider_settings([&keys](const char* name) {
+        auto key = keys.find(name);
+        const char* value = key.empty() ? std::getenv(name) : nullptr;
+        return value == nullptr ? key : std::string(value);
     });
-    for (const auto& name : key_variables()) {
-        if (char* value = std::getenv(name.c_str())) {
-            // Also where it lies: /proc/PID/environ shows what a process was started with.
-            std::fill(value, value + std::char_traits<char>::length(value), '\0');
-            ::unsetenv(name.c_str());
-        }
-    }
-    return out;
 }
 
 result<void> check_route(const provider_settings& settings, std::string_view full_model, std::string_view base_url) {

@@ -1,5 +1,5 @@
-/// Which server a model's requests go to, and with which key. Keys are taken out of the caller's environment once, at
-/// the start, and are nowhere else: not in argv, logs, errors, recordings or what children inherit.
+/// Which server a model's requests go to, and with which key. Keys are taken out of the caller's environment at the
+/// start (own_keys.hpp), and are nowhere else: not in argv, logs, errors, recordings or what children inherit.
 ///
 ///     openai/NAME             OPENAI_API_KEY, OPENAI_BASE_URL or https://api.openai.com
 ///     anthropic/NAME          ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL or https://api.anthropic.com
@@ -10,6 +10,7 @@
 /// With a proxy all of them go there, under the same paths and with the same keys, which are then the proxy's.
 #pragma once
 
+#include "protocol/core/own_keys.hpp"
 #include "protocol/gateway/call.hpp"
 #include "protocol/net/curl_client.hpp"
 
@@ -45,14 +46,10 @@ struct provider_settings {
     std::string proxy;        ///< --proxy: the base URL of all; empty: none
 };
 
-/// The names of the variables that hold keys.
-[[nodiscard]] const std::vector<std::string>& key_variables();
-
 /// `variable` gives a variable's value, or an empty text.
 [[nodiscard]] provider_settings read_provider_settings(const std::function<std::string(const char*)>& variable);
-/// Of this process; then takes the keys out of its environment, so that no child inherits them. Call it before there
-/// are threads that read the environment.
-[[nodiscard]] provider_settings take_provider_settings();
+/// The keys, and for the rest this process's environment.
+[[nodiscard]] provider_settings read_provider_settings(const own_keys& keys);
 
 /// Can this model be asked at all? error_class::config with the variable that is missing. `base_url`:
 /// model_args.base_url, empty for none.

@@ -146,14 +146,15 @@ TEST_CASE("what is missing is said before anything starts, without a key in it")
     CHECK_FALSE(check_route(settings_of({}), "openai_compatible/m", "ftp://h"));
 }
 
-TEST_CASE("keys leave the environment when they are taken") {
+TEST_CASE("keys come from where they were taken to, the rest from the environment") {
     ::setenv("OPENAI_COMPATIBLE_API_KEY", "a-marker", 1);
     ::setenv("GOOGLE_API_KEY", "another", 1);
-    const char* where = std::getenv("OPENAI_COMPATIBLE_API_KEY");
-    const auto taken = take_provider_settings();
-    CHECK(taken.compatible_key == "a-marker");
-    CHECK(taken.gemini_key == "another");
+    ::setenv("CHALK_INFERENCE_SERVICE_TIER", "flex", 1);
+    const auto settings = read_provider_settings(own_keys::take());
+    CHECK(settings.compatible_key == "a-marker");
+    CHECK(settings.gemini_key == "another");
+    CHECK(settings.service_tier == "flex");
     CHECK(std::getenv("OPENAI_COMPATIBLE_API_KEY") == nullptr);
     CHECK(std::getenv("GOOGLE_API_KEY") == nullptr);
-    CHECK(where[0] == '\0');
+    ::unsetenv("CHALK_INFERENCE_SERVICE_TIER");
 }

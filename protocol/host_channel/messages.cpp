@@ -109,6 +109,9 @@ student_description read_student(const json& value) {
         student.environment.push_back(variable.get<std::string>());
     }
     student.confinement_note = text_of(value, "confinement_note");
+    if (const auto watched = value.find("watched_disk_bytes"); watched != value.end() && !watched->is_null()) {
+        student.watched_disk = bytes{number_of<std::uint64_t>(*watched, "student.watched_disk_bytes")};
+    }
     student.firewall = read_firewall(field(value, "firewall"));
     return student;
 }
@@ -201,6 +204,7 @@ json to_json(const student_description& student) {
             {"cgroup", std::move(cgroup)},
             {"environment", student.environment},
             {"confinement_note", student.confinement_note},
+            {"watched_disk_bytes", student.watched_disk ? json(student.watched_disk->count) : json()},
             {"firewall",
              {{"state", to_string(student.firewall.how)},
               {"closed_ports", student.firewall.closed_ports},

@@ -49,6 +49,8 @@ struct student_description {
     bool cgroup_v2 = false;
     std::vector<std::string> environment; ///< "NAME=value", beyond PATH, HOME and LANG
     std::string confinement_note;         ///< which confinement is in force, for the log
+    /// What the student's files may take where nothing in the sandbox holds them: the harness watches. Absent: held.
+    std::optional<bytes> watched_disk;
     student_firewall firewall;
 };
 

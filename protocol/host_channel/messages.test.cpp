@@ -15,6 +15,7 @@ TEST_CASE("a Start message survives the wire with its config and student", "[hos
     sent.student.cgroup_v2 = true;
     sent.student.environment = {"A=b=c"};
     sent.student.confinement_note = "caps";
+    sent.student.watched_disk = chalk::bytes{4096};
     sent.student.firewall = {channel::student_firewall::state::applied, {7000, 65535}, true};
 
     auto parsed = channel::parse_host_message(channel::to_line(sent));

@@ -70,7 +70,8 @@ struct turn_failure {
         ended,            ///< asking again would not help, or the wait is over
         aborted,          ///< the stream broke, or never began: the turn may be asked for again as a whole
         context_overflow, ///< the conversation is longer than the model can read
-        budget            ///< what the run may spend is spent, says the gateway
+        token_budget,     ///< the tokens that the run may use are used, says the gateway
+        usd_budget        ///< so are its dollars
     };
 
     turn_failure() = default; // error() of a result needs it

@@ -21,6 +21,8 @@ constexpr milliseconds reap_interval{1'000};
 /// After kill_all, how often and how long its groups are tried to be removed.
 constexpr milliseconds cleanup_interval{5};
 constexpr milliseconds cleanup_patience{2'000};
+/// The same for who waits for it. A command that was cancelled gives its own result within this time.
+constexpr milliseconds waited_cleanup_patience{5'000};
 
 /// The part that outlives student_commands until the last `done` ran. Scopes are killed by any thread, commands live on
 /// the io thread.
@@ -85,13 +87,17 @@ class command_table : public std::enable_shared_from_this<command_table> {
     }
 
     /// On the io thread: the results of what runs say "cancelled", pipes of background processes are closed.
-    void cancel_all() {
+    void cancel_all(std::function<void(kill_report)> done) {
+        remove_empty_scopes(); // of what ended by itself
+        const bool found = anything_left();
         const auto all = commands_; // a result may start the next command
         for (const auto& [number, command] : all) {
             command->cancel();
         }
         close_background(0);
-        clean_up_until(std::chrono::steady_clock::now() + cleanup_patience);
+        kill_scopes();
+        const auto patience = done ? waited_cleanup_patience : cleanup_patience;
+        clean_up_until(std::chrono::steady_clock::now() + patience, found, std::move(done));
     }
 
     /// Any thread. Nothing is started from here on.
@@ -133,19 +139,35 @@ class command_table : public std::enable_shared_from_this<command_table> {
                       [this](const auto& entry) { return !commands_.contains(entry.first) && entry.second->remove(); });
     }
 
-    /// After kill_all: what was killed needs a moment to be gone, and only then can its group be removed.
-    void clean_up_until(std::chrono::steady_clock::time_point end) {
+    /// After kill_all: what was killed needs a moment to be gone, and only then can its group be removed. With nobody
+    /// who waits, running commands look after their own.
+    void clean_up_until(std::chrono::steady_clock::time_point end, bool found, std::function<void(kill_report)> done) {
         reap_adopted(student_);
         remove_empty_scopes();
-        if (std::chrono::steady_clock::now() >= end || only_running_scopes()) {
+        const bool left = done ? anything_left() : !only_running_scopes();
+        if (!left || std::chrono::steady_clock::now() >= end) {
+            if (done) {
+                done({found, left});
+            }
             return; // what is left is tried again when the next command ends
         }
+        if (done) {
+            kill_scopes();
+        }
         cleaning_.expires_after(cleanup_interval);
-        cleaning_.async_wait([self = shared_from_this(), end](const boost::system::error_code& failed) {
+        cleaning_.async_wait([self = shared_from_this(), end, found,
+                              done = std::move(done)](const boost::system::error_code& failed) mutable {
             if (!failed) {
-                self->clean_up_until(end);
+                self->clean_up_until(end, found, std::move(done));
+            } else if (done) {
+                done({found, true}); // another kill_all took over
             }
         });
+    }
+
+    [[nodiscard]] bool anything_left() {
+        const std::lock_guard lock(mutex_);
+        return !scopes_.empty() || !commands_.empty();
     }
 
     [[nodiscard]] bool only_running_scopes() {
@@ -190,7 +212,7 @@ class commands_of_table final : public student_commands {
 
     ~commands_of_table() override {
         table_->close();
-        kill_all();
+        commands_of_table::kill_all(nullptr);
     }
 
     std::uint64_t run(student_command what, std::function<void(result<command_result>)> done) override {
@@ -205,9 +227,10 @@ class commands_of_table final : public student_commands {
         boost::asio::post(table_->io(), [table = table_, number] { table->cancel(number); });
     }
 
-    void kill_all() override {
+    void kill_all(std::function<void(kill_report)> done) override {
         // In this order, or a command's end could be handled before it is known to be cancelled.
-        boost::asio::post(table_->io(), [table = table_] { table->cancel_all(); });
+        boost::asio::post(table_->io(),
+                          [table = table_, done = std::move(done)]() mutable { table->cancel_all(std::move(done)); });
         table_->kill_scopes(); // here and now, even if the io thread never comes to it
     }
 

@@ -64,6 +64,12 @@ struct command_result {
     milliseconds duration{0};
 };
 
+/// What kill_all found.
+struct kill_report {
+    bool found = false;    ///< something ran
+    bool survived = false; ///< something still does: it hangs in the kernel
+};
+
 class student_commands {
   public:
     [[nodiscard]] static std::shared_ptr<student_commands> make(boost::asio::io_context& io, student_settings settings);
@@ -77,8 +83,10 @@ class student_commands {
     virtual std::uint64_t run(student_command what, std::function<void(result<command_result>)> done) = 0;
     /// Any thread. Kills the command's processes; its `done` still comes.
     virtual void cancel(std::uint64_t number) = 0;
-    /// Any thread. Kills every process of the student, background ones of earlier calls too.
-    virtual void kill_all() = 0;
+    /// Any thread. Kills every process of the student, background ones of earlier calls too. `done`, if any, runs on
+    /// the io thread once nothing is left, or after five seconds.
+    virtual void kill_all(std::function<void(kill_report)> done) = 0;
+    void kill_all() { kill_all(nullptr); }
     [[nodiscard]] virtual const student_settings& settings() const noexcept = 0;
 };
 

@@ -233,6 +233,32 @@ TEST_CASE("background processes outlive their call, may print, and die with kill
     });
 }
 
+TEST_CASE("kill_all says when nothing is left, and whether there was anything", "[commands]") {
+    in_both_ways([](student_commands& commands) {
+        const auto kill = [&commands] {
+            auto promise = std::make_shared<std::promise<confinement::kill_report>>();
+            auto future = promise->get_future();
+            commands.kill_all([promise](confinement::kill_report report) { promise->set_value(report); });
+            REQUIRE(future.wait_for(patience) == std::future_status::ready);
+            return future.get();
+        };
+        CHECK_FALSE(kill().found);
+        run(commands, shell("true"));
+        CHECK_FALSE(kill().found);
+        const auto left =
+            run(commands, shell("(setsid sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 1000' &); sleep 0.2"));
+        const auto pid = watch(left.output);
+        auto running = start(commands, shell("exec sleep 1000"));
+        const auto report = kill();
+        CHECK(report.found);
+        CHECK_FALSE(report.survived);
+        CHECK(ended(pid, 0)); // by then, and not a moment later
+        CHECK(running.wait_for(seconds(0)) == std::future_status::ready);
+        CHECK_FALSE(kill().found);
+        CHECK(run(commands, shell("echo on")).output == "on\n");
+    });
+}
+
 TEST_CASE("a cancelled command still gives its result, once, at once") {
     in_both_ways([](student_commands& commands) {
         std::uint64_t number = 0;

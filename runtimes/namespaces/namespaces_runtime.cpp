@@ -78,7 +78,7 @@ class namespaces_runtime final : public runtime {
     result<shared_entry> get_environment(const foundation& base, const environment_source& environment);
     /// The skeleton, or the root file system that the request brings.
     result<shared_entry> get_base_tree(const foundation& base, const sandbox_request& request);
-    [[nodiscard]] std::string confinement_note(const foundation& base) const;
+    [[nodiscard]] std::string confinement_note(const foundation& base, const sandbox_request& request) const;
 
     boost::asio::io_context& io_;
     namespaces_options options_;
@@ -240,10 +240,13 @@ result<fs::path> namespaces_runtime::make_kept_folder(const foundation& base, co
     return folder;
 }
 
-std::string namespaces_runtime::confinement_note(const foundation& base) const {
-    return fmt::format(
-        "namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, disk by tmpfs",
-        base.privileged ? "started by root" : "started without root", cgroups_.note());
+/// What is kept lies on the host's own file system, which no size holds.
+std::string namespaces_runtime::confinement_note(const foundation& base, const sandbox_request& request) const {
+    const auto disk = request.keep ? fmt::format("disk watched, since what it holds is kept ({} MiB)",
+                                                 request.limits.student_disk.count >> 20U)
+                                   : std::string("disk by tmpfs");
+    return fmt::format("namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, {}",
+                       base.privileged ? "started by root" : "started without root", cgroups_.note(), disk);
 }
 
 /// A sandbox whose kernel has no nftables is used all the same: there is no way out of its network namespace. What is
@@ -367,7 +370,10 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     parts.student.uid = sandbox_layout::student_uid;
     parts.student.gid = sandbox_layout::student_gid;
     parts.student.home = sandbox_layout::workdir.string();
-    parts.student.confinement_note = confinement_note(base);
+    parts.student.confinement_note = confinement_note(base, request);
+    if (request.keep) {
+        parts.student.watched_disk = request.limits.student_disk;
+    }
     constexpr int first_inherited = 2; // stderr, then the host channel at 3
     if (parts.cgroup) {
         const auto pass = [&](const unique_fd& fd) {

@@ -71,10 +71,13 @@ class running_host {
         }
     }
 
-    call_result call(const std::string& method, const json& params, milliseconds deadline = long_deadline) {
+    call_result call(const std::string& method, const json& params, milliseconds deadline = long_deadline,
+                     report_handler report = nullptr) {
         auto answered = std::make_shared<std::promise<call_result>>();
         auto future = answered->get_future();
-        client_->call(method, params, deadline, [answered](call_result got) { answered->set_value(std::move(got)); });
+        client_->call(
+            method, params, deadline, [answered](call_result got) { answered->set_value(std::move(got)); },
+            std::move(report));
         REQUIRE(future.wait_for(2min) == std::future_status::ready);
         return future.get();
     }
@@ -201,6 +204,27 @@ TEST_CASE("a C++ task has the run's seed when it is loaded", "[environment]") {
     CHECK(host.ok("pre_hook")["metadata"] == json{{"left", 19}, {"right", 23}});
     host.ok("load_task", {{"name", ""}, {"args", {{"random", true}}}, {"seed", 99 * 6 + 4}});
     CHECK(host.ok("pre_hook")["metadata"] == json{{"left", 5}, {"right", 7}});
+}
+
+TEST_CASE("a native tool says how far it is, and what it cannot send is an error of its call", "[environment]") {
+    running_host host({CHALK_TEST_REPORTING}, fs::path(CHALK_TEST_REPORTING).parent_path());
+    host.load();
+    host.ok("configure_tools");
+    host.ok("pre_hook");
+    std::vector<std::string> heard; // written before the answer, read after it
+    const auto listen = [&heard](const call_report& what) {
+        const auto* progress = std::get_if<tool_progress>(&what);
+        heard.push_back(progress == nullptr ? std::get<log_line>(what).text
+                                            : progress->message + " of " + std::to_string(progress->total.value_or(0)));
+    };
+    const json count{{"name", "count"}, {"arguments", json::object()}};
+    REQUIRE(host.call("call_tool", count, long_deadline, listen).has_value());
+    CHECK(heard == std::vector<std::string>{"at 1 of 3.000000", "at 2 of 3.000000", "at 3 of 3.000000", "counted"});
+    CHECK(host.logs().size() == 2);
+    CHECK(host.call("call_tool", {{"name", "odd"}, {"arguments", json::object()}}).error().code == -32000);
+    CHECK(host.call("call_tool", {{"name", "huge"}, {"arguments", json::object()}}).error().message.find("64 MiB") !=
+          std::string::npos);
+    CHECK(host.ok("call_tool", count)["is_error"] == false);
 }
 
 TEST_CASE("a Python call beyond its deadline is interrupted, and the next call is answered", "[environment]") {

@@ -228,9 +228,26 @@ class Refused(GatewayTest):
         for run in (0, 1):
             self.assertEqual(self.ask(run=run)[0], 200)
         self.assertEqual(self.ask(run=0)[0], 200)  # 110 of 200
-        self.refused(self.ask(run=0), 402, "budget_exhausted")
-        self.refused(self.ask(run=1), 402, "budget_exhausted")
+        self.refused(self.ask(run=0), 402, "token_budget_exhausted")
+        self.refused(self.ask(run=1), 402, "usd_budget_exhausted")
         self.assertAlmostEqual(self.spent(1)["usd"], 0.11)
+
+    def test_the_harness_may_ask_what_its_run_has_spent(self):
+        self.start([{"models": ["openai/m"]}, {"models": ["openai/m"]}])
+        self.assertEqual(self.ask()[0], 200)
+        connection = self.connect()
+        for _ in range(2):  # over a connection that is kept
+            connection.request("POST", "/chalk/spent")
+            response = connection.getresponse()
+            said = json.loads(response.read())
+            self.assertEqual(response.status, 200)
+            self.assertEqual((said["requests"], said["usage"]["input"], said["usd"]), (1, 90, None))
+            self.assertEqual(said["context_tokens"], 110)
+            self.assertGreaterEqual(said["waited_ms"], 0)
+        connection = self.connect(1)
+        connection.request("POST", "/chalk/spent")
+        self.assertEqual(json.loads(connection.getresponse().read())["requests"], 0)
+        self.refused(self.ask({"model": "m"}, "/chalk/spent"), 404, "not_found")
 
     def test_bytes_that_are_no_request(self):
         self.start()

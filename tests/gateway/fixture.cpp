@@ -39,7 +39,7 @@ gw::account_settings account_of(const json& run) {
 
 gw::gateway_settings settings_of(const json& asked) {
     gw::gateway_settings settings;
-    settings.providers = gw::take_provider_settings();
+    settings.providers = gw::read_provider_settings(chalk::own_keys::take());
     settings.providers.proxy = asked.value("proxy", std::string());
     if (const auto file = maybe<std::string>(asked, "prices")) {
         auto prices = gw::price_table::load(*file);

@@ -224,10 +224,13 @@ class Hostile(ChalkTest):
         self.assertIn("tried", text)
 
     def test_set_uid_files_give_the_student_nothing(self):
-        text, _ = self.student(SET_UID)
+        text, _ = self.student(SET_UID, keys={"extra_config": {"extra_artifact_paths": ["shell"]}})
         self.assertIn("1000\n", text)
         self.assertIn("tried", text)
         self.assertNotIn("\n0\n", text)
+        saved = list(self.out.parent.rglob("shell"))
+        self.assertEqual(len(saved), 1)
+        self.assertEqual(saved[0].stat().st_mode & 0o6000, 0, "an artifact of the host must not be set-uid")
 
     def test_links_and_races_put_nothing_of_roots_into_the_artifacts(self):
         keys = {"extra_config": {"extra_artifact_paths": [
@@ -261,13 +264,73 @@ class Hostile(ChalkTest):
             self.assertTrue(result["is_error"], result)
             self.assertNotIn(SECRET, result["text"])
 
-    def test_processes_left_behind_by_a_step_are_gone_when_the_run_is(self):
-        alive = {"argv": ["/bin/sh", "-c", "for p in /proc/[0-9]*; do stat -c '%u' $p; done | grep -c -x 1000"]}
+    def test_what_a_step_leaves_running_is_killed_before_it_is_judged(self):
+        alive = {"argv": ["/bin/sh", "-c", "for p in /proc/[0-9]*; do stat -c '%u' $p; done | grep -c -x 1000; echo looked"]}
         _, document = self.student(
-            "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 3600' >/dev/null 2>&1 & done; echo left", after=[alive])
+            "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 3600' >/dev/null 2>&1 & done; "
+            "sleep 0.2; pgrep -c -u 1000 sleep", after=[alive])
+        first, _ = tool_results(document)
+        self.assertGreaterEqual(int(first["text"]), 3, "there must be something to kill")
         (score,) = events(document, "ScoringEvent")
-        self.assertGreaterEqual(int(score["metadata"]["commands"][0]["out"]), 3, "the judge must see what it tests")
+        self.assertEqual(score["metadata"]["commands"][0]["out"], "0\nlooked\n")
+        self.assertIn("what the student left running was killed at the step's end",
+                      [event["text"] for event in events(document, "LogEvent")])
         self.assertEqual(processes_of_run("hostile-root"), [])
+
+    def test_what_a_tool_gives_back_is_bounded(self):
+        """100 MB of text, and more than the wire holds; bytes that are no text; a file that is both, and a link to itself."""
+        config = rooted_config(turns(
+            call("give", size=50_000_000), call("give", size=100_000_000), call("give", size=4096, binary=True),
+            bash("head -c 100000000 /dev/urandom > /workdir/big; ln -s loop /workdir/loop; mkdir /workdir/d; ln -s ../d /workdir/d/d"),
+            call("read_file", path="/workdir/big"), call("read_file", path="/workdir/loop"),
+            call("read_file", path="/workdir/d" + "/d" * 60 + "/x"), bash("cat /workdir/big; cat /workdir/loop"), bash("echo on"),
+        ), run_id="bounded", extra_config={"extra_artifact_paths": ["loop", "d/**"]})
+        _, transcripts = self.run_shell(config, "--memory", "1GiB", "--disk", "512MiB")
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        long, longer, binary, _, big, loop, deep, printed, last = tool_results(document)
+        self.assertEqual((long["is_error"], long["truncated"]), (False, True))
+        self.assertLess(len(long["text"]), 1_100_000)
+        self.assertTrue(longer["is_error"])
+        self.assertIn("64 MiB", longer["text"])
+        self.assertIn("\ufffd", binary["text"])
+        for result, why in ((big, "binary"), (loop, "symbolic links"), (deep, "symbolic links")):
+            self.assertTrue(result["is_error"], result["text"][:200])
+            self.assertIn(why, result["text"])
+        self.assertLess(len(printed["text"]), 256 * 1024)
+        self.assertEqual(last["text"].strip(), "on")
+
+    def test_a_race_in_the_workdir_leads_the_file_tools_nowhere(self):
+        tries = [call("read_file", path="/workdir/swap/victim.txt") for _ in range(8)]
+        tries += [call("write_file", path="/workdir/swap/victim.txt", content="mine") for _ in range(8)]
+        look = {"argv": ["/bin/cat", "/root_data/secret.txt"]}
+        config = rooted_config(turns(bash(SWAPPER), *tries), after=[look], run_id="swaps")
+        _, transcripts = self.run_shell(config)
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        for result in tool_results(document):
+            self.assertNotIn(SECRET, result["text"])
+        (score,) = events(document, "ScoringEvent")
+        self.assertIn(SECRET, score["metadata"]["commands"][0]["out"])
+
+
+@needs_root
+class Watched(ChalkTest):
+    def test_where_nothing_holds_the_disk_the_student_is_killed_past_its_limit_and_the_run_goes_on(self):
+        """--keep leaves what was written on the host's own file system."""
+        fill = bash("head -c 300000000 /dev/zero > /workdir/filler; sleep 60; echo survived", timeout_s=50)
+        config = shell_config(turns(fill, bash("rm /workdir/filler; echo on")), run_id="watched")
+        result, transcripts = self.run_shell(config, "--keep", "--disk", "256MiB")
+        self.addCleanup(chalk, "gc")
+        document = self.only(transcripts)
+        self.assert_outcome(document, "passed")
+        first, second = tool_results(document)
+        self.assertNotIn("survived", first["text"])
+        self.assertLess(first["duration_ms"], 40_000)
+        self.assertEqual(second["text"].strip(), "on")
+        logs = [event["text"] for event in events(document, "LogEvent")]
+        self.assertTrue(any("disk watched" in text for text in logs if text.startswith("confinement: ")), logs)
+        self.assertTrue(any("went over a limit that nothing else holds (disk: " in text for text in logs), logs)
 
 
 if __name__ == "__main__":

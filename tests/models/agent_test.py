@@ -111,12 +111,14 @@ class AgentTest(unittest.TestCase):
                 self.assertEqual(assistant_messages(transcript), [])
 
     def test_a_budget_that_is_spent_ends_the_step(self):
-        refusal = b'{"error":{"message":"spent","code":"budget_exhausted"}}'
-        transcript, _ = self.run_script([Answer(sse(*chat_turns()[0])), Answer(refusal, 402)])
-        self.assertEqual(transcript["outcome"]["status"], "passed")
-        limits = [e for e in transcript["events"] if e["type"] == "LimitReachedEvent"]
-        self.assertEqual([(e["limit"], e["value"]) for e in limits], [("total_tokens", 15)])
-        self.assertIn("budget", limits[0]["message"])
+        for code, limit, value in (("token_budget_exhausted", "total_tokens", 15), ("usd_budget_exhausted", "usd", 0)):
+            with self.subTest(code=code):
+                refusal = json.dumps({"error": {"message": "spent", "code": code}}).encode()
+                transcript, _ = self.run_script([Answer(sse(*chat_turns()[0])), Answer(refusal, 402)])
+                self.assertEqual(transcript["outcome"]["status"], "passed")
+                limits = [e for e in transcript["events"] if e["type"] == "LimitReachedEvent"]
+                self.assertEqual([(e["limit"], e["value"]) for e in limits], [(limit, value)])
+                self.assertIn("budget", limits[0]["message"])
 
     def test_a_context_that_overflows_ends_the_step_like_its_limit(self):
         body = json.dumps({"error": {"message": "too long", "code": "context_length_exceeded"}}).encode()

@@ -45,6 +45,7 @@ class HostProcess:
         self.workdir = tempfile.mkdtemp(prefix="chalk_test_workdir_")
         os.chmod(self.workdir, 0o777)
         self.logs = []
+        self.reports = []  # params of what names a call
         self._next = 1
         self._process = subprocess.Popen(
             [PYTHON, "-B", *python_flags, "-m", "chalk.host"],
@@ -93,6 +94,9 @@ class HostProcess:
     def answer(self, number):
         while True:
             message = self.read_message()
+            if "method" in message and "call" in message["params"]:
+                self.reports.append((message["method"], message["params"]))
+                continue
             if message.get("method") == "log":
                 self.logs.append((message["params"]["level"], message["params"]["text"]))
                 continue

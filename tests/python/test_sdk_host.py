@@ -228,6 +228,83 @@ def one_step(judge_body, prefix=""):
     )
 
 
+TOOLS_THAT_REPORT = """
+import os, threading
+from chalk import *
+
+class Only(Task):
+    steps = [Step(instructions="x")]
+
+    def configure_tools(self):
+        return [self.count, self.odd, self.huge]
+
+    def pre_hook(self):
+        report_progress(1)
+        log("of no call", "debug")
+
+    @tool
+    def count(self, to: int):
+        for i in range(1, to + 1):
+            report_progress(i, to, f"at {i}")
+        log("nearly there", "warning")
+        thread = threading.Thread(target=log, args=("from a thread",))
+        thread.start()
+        thread.join()
+        pid = os.fork()
+        if pid == 0:
+            log("from a child")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        report_progress(to + 0.5)
+        return "counted"
+
+    @tool
+    def odd(self, what: str):
+        if what == "level":
+            log("x", "loud")
+        report_progress(float("nan"))
+
+    @tool
+    def huge(self):
+        return "x" * (65 << 20)
+"""
+
+
+class WhatToolsReport(unittest.TestCase):
+    def setUp(self):
+        self.host = HostProcess(TOOLS_THAT_REPORT)
+        self.addCleanup(self.host.__exit__)
+        self.host.load()
+        self.host.call("configure_tools")
+
+    def test_progress_and_log_lines_name_the_call_they_belong_to(self):
+        number = self.host.send("call_tool", name="count", arguments={"to": 2})
+        self.assertEqual(self.host.answer(number)["content"][0]["text"], "counted")
+        self.assertEqual(self.host.reports, [
+            ("progress", {"call": number, "done": 1.0, "message": "at 1", "total": 2.0}),
+            ("progress", {"call": number, "done": 2.0, "message": "at 2", "total": 2.0}),
+            ("log", {"level": "warning", "text": "nearly there", "call": number}),
+            ("log", {"level": "info", "text": "from a thread", "call": number}),
+            ("progress", {"call": number, "done": 2.5, "message": ""}),
+        ])
+
+    def test_outside_of_a_tool_progress_is_nobodys_and_a_log_line_names_no_call(self):
+        self.host.call("pre_hook")
+        self.assertEqual((self.host.reports, self.host.logs), ([], [("debug", "of no call")]))
+
+    def test_what_is_no_level_or_no_number_is_the_tools_error(self):
+        for what, said in (("level", "level: one of"), ("nan", "done: a finite number")):
+            with self.assertRaises(RpcFailure) as caught:
+                self.host.call("call_tool", name="odd", arguments={"what": what})
+            self.assertIn(said, str(caught.exception))
+
+    def test_an_answer_beyond_64_mib_is_an_error_of_its_call_alone(self):
+        with self.assertRaises(RpcFailure) as caught:
+            self.host.call("call_tool", name="huge", arguments={})
+        self.assertIn("64 MiB", str(caught.exception))
+        self.assertEqual(self.host.call("call_tool", name="count", arguments={"to": 1})["is_error"], False)
+
+
 class WhatEnvironmentsPrint(unittest.TestCase):
     def judge(self, body, prefix=""):
         with HostProcess(files={"__init__.py": one_step(body, prefix)}) as host:

@@ -87,8 +87,10 @@ turn_failure failure_of_response(unsigned status, std::string body, std::string_
         error.request_id = shortened(request_id, longest_word);
     }
     auto kind = turn_failure::what::ended;
-    if (status == payment_required && error.text().find("budget_exhausted") != std::string::npos) {
-        kind = turn_failure::what::budget;
+    if (status == payment_required && error.text().find("token_budget_exhausted") != std::string::npos) {
+        kind = turn_failure::what::token_budget;
+    } else if (status == payment_required && error.text().find("usd_budget_exhausted") != std::string::npos) {
+        kind = turn_failure::what::usd_budget;
     } else if (error.context_overflow || status == payload_too_large) {
         kind = turn_failure::what::context_overflow;
     }

@@ -48,13 +48,15 @@ TEST_CASE("a conversation that is too long is told apart, however the provider s
 }
 
 TEST_CASE("the gateway's word that the budget is spent is told apart, in each API's form", "[dialect]") {
-    CHECK(of(402, R"({"error":{"message":"spent","type":"t","code":"budget_exhausted"}})").kind ==
-          turn_failure::what::budget);
-    CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"budget_exhausted: spent"}})").kind ==
-          turn_failure::what::budget);
-    CHECK(
-        of(402, R"({"error":{"code":402,"message":"budget_exhausted: spent","status":"FAILED_PRECONDITION"}})").kind ==
-        turn_failure::what::budget);
+    CHECK(of(402, R"({"error":{"message":"spent","type":"t","code":"token_budget_exhausted"}})").kind ==
+          turn_failure::what::token_budget);
+    CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"token_budget_exhausted: spent"}})").kind ==
+          turn_failure::what::token_budget);
+    CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"usd_budget_exhausted: spent"}})").kind ==
+          turn_failure::what::usd_budget);
+    CHECK(of(402,
+             R"({"error":{"code":402,"message":"usd_budget_exhausted: spent","status":"FAILED_PRECONDITION"}})")
+              .kind == turn_failure::what::usd_budget);
     CHECK(of(402, R"({"error":{"message":"the account is empty"}})").kind == turn_failure::what::ended);
-    CHECK(of(400, R"({"error":{"code":"budget_exhausted"}})").kind == turn_failure::what::ended);
+    CHECK(of(400, R"({"error":{"code":"usd_budget_exhausted"}})").kind == turn_failure::what::ended);
 }

@@ -1,3 +1,4 @@
+#include "protocol/core/own_keys.hpp"
 #include "protocol/net/io_thread.hpp"
 #include "runtimes/confinement/check/probe.hpp"
 #include "runtimes/confinement/secrets.hpp"
@@ -40,7 +41,7 @@ std::vector<probe_result> look_at_session(student_commands& commands, const sett
                            "echo core $(ulimit -Hc)\n"
                            "echo privileges $(grep -E '^(NoNewPrivs|CapEff|CapBnd):' /proc/self/status | tr -d '\\t')\n"
                            "echo secrets $(env | grep -c -E '^(" +
-                               fmt::format("{}", fmt::join(own_secrets(), "|")) + ")=')\n",
+                               fmt::format("{}", fmt::join(own_key_names(), "|")) + ")=')\n",
                            milliseconds{20'000});
     if (!ended || !ended->status.success()) {
         return {{"session", "a command of the student's runs", ended ? ended->output : ended.error().message,

@@ -54,14 +54,15 @@ bytes resident(pid_t pid) {
     return {pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
 }
 
-void add_files(const fs::path& folder, uid_t student, student_usage& used) {
+void add_files(const fs::path& folder, uid_t student, const std::stop_token& enough, student_usage& used) {
     struct stat top {};
     if (::lstat(folder.c_str(), &top) != 0) {
         return;
     }
     std::error_code error;
     constexpr auto options = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator at(folder, options, error), end; !error && at != end; at.increment(error)) {
+    for (fs::recursive_directory_iterator at(folder, options, error), end;
+         !error && at != end && !enough.stop_requested(); at.increment(error)) {
         struct stat about {};
         if (::lstat(at->path().c_str(), &about) != 0) {
             continue;
@@ -92,14 +93,14 @@ std::optional<std::string> passed_limit(const student_usage& used, const watched
     return std::nullopt;
 }
 
-student_usage measure_usage(uid_t student, const std::vector<fs::path>& folders) {
+student_usage measure_usage(uid_t student, const std::vector<fs::path>& folders, const std::stop_token& enough) {
     student_usage used;
     for (const pid_t pid : processes_of(student)) {
         ++used.processes;
         used.memory = used.memory + resident(pid);
     }
     for (const fs::path& folder : folders) {
-        add_files(folder, student, used);
+        add_files(folder, student, enough, used);
     }
     return used;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ struct watched_limits {
 [[nodiscard]] std::optional<std::string> passed_limit(const student_usage& used, const watched_limits& limits);
 
 /// Blocking: walks `folders` without following links or leaving their file systems. What vanishes meanwhile counts as
-/// nothing.
-[[nodiscard]] student_usage measure_usage(uid_t student, const std::vector<std::filesystem::path>& folders);
+/// nothing. Once `enough` is asked for it returns what it has so far.
+[[nodiscard]] student_usage measure_usage(uid_t student, const std::vector<std::filesystem::path>& folders,
+                                          const std::stop_token& enough = {});
 
 /// SIGKILL for every process of `student`, again until a look finds none, some hundred times at most. The number that
 /// were killed.

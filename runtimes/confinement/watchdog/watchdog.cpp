@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -12,37 +13,29 @@ namespace {
 class thread_watchdog final : public watchdog {
   public:
     thread_watchdog(watchdog_settings settings, std::function<void(std::string)> tripped)
-        : settings_(std::move(settings)), tripped_(std::move(tripped)), thread_([this] { watch(); }) {}
-
-    ~thread_watchdog() override {
-        {
-            const std::lock_guard lock(mutex_);
-            ending_ = true;
-        }
-        wake_.notify_all();
-        thread_.join();
-    }
+        : settings_(std::move(settings)), tripped_(std::move(tripped)),
+          thread_([this](const std::stop_token& ending) { watch(ending); }) {}
 
   private:
-    void watch() {
-        std::unique_lock lock(mutex_);
-        while (!ending_) {
-            lock.unlock();
-            if (auto passed = passed_limit(measure_usage(settings_.student, settings_.folders), settings_.limits)) {
-                kill_all_of(settings_.student);
+    void watch(const std::stop_token& ending) {
+        std::mutex mutex; // guards nothing: it is what the wait needs
+        std::unique_lock lock(mutex);
+        std::condition_variable_any wake;
+        const bytes before = measure_usage(settings_.student, settings_.folders, ending).disk;
+        while (!ending.stop_requested()) {
+            auto used = measure_usage(settings_.student, settings_.folders, ending);
+            used.disk = used.disk - before;
+            auto passed = passed_limit(used, settings_.limits);
+            if (passed && kill_all_of(settings_.student) > 0) {
                 tripped_(std::move(*passed));
             }
-            lock.lock();
-            wake_.wait_for(lock, settings_.interval, [this] { return ending_; });
+            wake.wait_for(lock, ending, settings_.interval, [] { return false; });
         }
     }
 
     const watchdog_settings settings_;
     const std::function<void(std::string)> tripped_;
-    std::mutex mutex_; ///< guards ending_
-    std::condition_variable wake_;
-    bool ending_ = false;
-    std::thread thread_; ///< last: it uses all of the above
+    std::jthread thread_; ///< last: it uses all of the above
 };
 
 } // namespace

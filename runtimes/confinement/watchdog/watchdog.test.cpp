@@ -14,6 +14,7 @@
 
 using namespace chalk;
 using namespace chalk::confinement;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -84,6 +85,32 @@ TEST_CASE("past a limit all of the student's processes are killed, and nobody el
     CHECK(end_of(one) == SIGKILL);
     CHECK(end_of(two) == SIGKILL);
     CHECK(measure_usage(student, {}).processes == 0);
+}
+
+TEST_CASE("files that were there before do not count, what is written does, once its writer runs", "[watchdog]") {
+    if (::geteuid() != 0) {
+        CHALK_SKIP("needs root: it becomes another user");
+    }
+    const test::temporary_folder here;
+    REQUIRE(::chown(here.path().c_str(), student, student) == 0);
+    const auto given = here.write("given", std::string(8 << 20, 'x'));
+    REQUIRE(::chown(given.c_str(), student, student) == 0);
+    std::promise<std::string> tripped;
+    std::atomic<bool> once = false;
+    const auto dog =
+        watchdog::start({student, {std::nullopt, 4_MiB, std::nullopt}, {here.path()}, 1ms}, [&](std::string what) {
+            if (!once.exchange(true)) {
+                tripped.set_value(std::move(what));
+            }
+        });
+    process::command what;
+    what.executable = "/bin/sh";
+    what.arguments = {"-c", "i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > f$i; done"};
+    what.working_directory = here.path().string();
+    what.become = process::identity{student, student};
+    const auto writer = std::move(process::spawn(what).value());
+    CHECK(tripped.get_future().get().ends_with(" of 4 MiB"));
+    CHECK(end_of(writer) == SIGKILL);
 }
 
 TEST_CASE("within its limits the student is left alone", "[watchdog]") {

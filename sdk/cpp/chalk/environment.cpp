@@ -1,6 +1,7 @@
 #include "chalk/environment.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -80,6 +81,10 @@ class wire {
 
     void send(const json& message) {
         auto text = message.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+        if (text.size() > max_line) {
+            throw std::length_error("a message of " + std::to_string(text.size()) +
+                                    " bytes; the protocol allows 64 MiB");
+        }
         std::lock_guard lock(mutex_);
         for (std::string_view rest = text; !rest.empty();) {
             auto n = ::write(out_, rest.data(), rest.size());
@@ -105,6 +110,9 @@ wire& the_wire() {
     static wire instance;
     return instance;
 }
+
+/// Id of the tool call that runs; 0: none. Tools may log from threads of their own.
+std::atomic<std::uint64_t> running_tool = 0;
 
 json or_null(const std::optional<std::string>& text) {
     return text ? json(*text) : json(nullptr);
@@ -306,7 +314,15 @@ void send_error(const json& id, int code, const std::string& message) {
 
 void answer(session& target, const json& request) {
     const auto& id = request["id"];
+    const auto tool = request["method"] == "call_tool" && id.is_number_unsigned() ? id.get<std::uint64_t>() : 0;
+    struct running {
+        explicit running(std::uint64_t call) { running_tool = call; }
+        running(const running&) = delete;
+        running& operator=(const running&) = delete;
+        ~running() { running_tool = 0; }
+    };
     try {
+        const running now(tool);
         auto result = target.call(request["method"].get<std::string>(), request.value("params", json::object()));
         std::fflush(nullptr); // what was printed comes before the answer
         the_wire().send({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
@@ -360,9 +376,26 @@ int serve(task& only) {
 
 void log(log_level level, const std::string& text) {
     static constexpr const char* names[] = {"debug", "info", "warning", "error"};
-    the_wire().send({{"jsonrpc", "2.0"},
-                     {"method", "log"},
-                     {"params", {{"level", names[static_cast<std::size_t>(level)]}, {"text", text}}}});
+    json params{{"level", names[static_cast<std::size_t>(level)]}, {"text", text}};
+    if (const auto call = running_tool.load(); call != 0) {
+        params["call"] = call;
+    }
+    the_wire().send({{"jsonrpc", "2.0"}, {"method", "log"}, {"params", std::move(params)}});
+}
+
+void report_progress(double done, std::optional<double> total, const std::string& message) {
+    if (!std::isfinite(done) || (total && !std::isfinite(*total))) {
+        throw std::invalid_argument("report_progress: a finite number is expected");
+    }
+    const auto call = running_tool.load();
+    if (call == 0) {
+        return;
+    }
+    json params{{"call", call}, {"done", done}, {"message", message}};
+    if (total) {
+        params["total"] = *total;
+    }
+    the_wire().send({{"jsonrpc", "2.0"}, {"method", "progress"}, {"params", std::move(params)}});
 }
 
 } // namespace chalk::sdk

@@ -100,8 +100,12 @@ class task {
 int serve(task& only);
 int serve(const std::vector<task*>& tasks);
 
-/// A `log` notification.
+/// A line of the run's log; while a tool runs, also for the MCP client that called it.
 enum class log_level { debug, info, warning, error };
 void log(log_level level, const std::string& text);
+
+/// From a tool that runs: `done` of `total` is done, in whatever unit it likes; `done` has to grow. Elsewhere nobody
+/// hears it. std::invalid_argument for what is no finite number.
+void report_progress(double done, std::optional<double> total = std::nullopt, const std::string& message = {});
 
 } // namespace chalk::sdk

@@ -15,6 +15,8 @@ _HOME_OF = {
     "Tool": "_tools",
     "ToolResult": "_tools",
     "BUILTIN_TOOLS": "_tools",
+    "report_progress": "_reports",
+    "log": "_reports",
     "ProtectedStore": "_store",
     "run_as_student": "_student",
     "StudentProcess": "_student",

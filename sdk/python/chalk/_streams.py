@@ -39,11 +39,14 @@ class Wire:
         return line.rstrip(b"\n")
 
     def send(self, message):
-        """TypeError or ValueError for what JSON cannot hold; nothing is written then."""
+        """TypeError or ValueError for what JSON cannot hold or is longer than MAX_LINE; nothing is written then."""
         from chalk._json_lines import dumps
 
         # "replace": text of a student may hold lone surrogates, which UTF-8 cannot.
-        self._write(dumps(message).encode("utf-8", "replace") + b"\n")
+        line = dumps(message).encode("utf-8", "replace") + b"\n"
+        if len(line) > MAX_LINE:
+            raise ValueError("a message of %d bytes; the protocol allows 64 MiB" % len(line))
+        self._write(line)
 
     def _write(self, data):
         with self._lock:

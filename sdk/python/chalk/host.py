@@ -13,6 +13,7 @@ import _signal
 import _thread
 from _queue import SimpleQueue
 
+from chalk import _reports
 from chalk._json_lines import loads
 from chalk._session import RpcError, Session
 from chalk._streams import take_over
@@ -38,12 +39,14 @@ class Host:
         self._session = Session(tasks_in)
         self._queue = SimpleQueue()
         self._running = None  # id of the call on the main thread
+        self._running_tool = None  # the same, of a tool's call
         self._cancelled = set()  # ids; written by the reader
         self._main = _thread.get_ident()
 
     def serve(self):
         """Until `shutdown` or the end of the stream. Returns the exit status."""
         _signal.signal(_INTERRUPT, self._on_interrupt)
+        _reports.connect(self._report, lambda: self._running_tool)
         _thread.start_new_thread(self._read, ())
         while not self._session.finished:
             try:
@@ -54,6 +57,10 @@ class Host:
                 return 0
             self._answer(request)
         return 0
+
+    def _report(self, message):
+        if self._wire.ours:  # a forked child has nobody to tell
+            self._wire.send(message)
 
     # On the reader's thread.
 
@@ -101,10 +108,12 @@ class Host:
                 self._running = number
                 if number in self._cancelled:
                     raise Cancelled()
+                if request["method"] == "call_tool":
+                    self._running_tool = number
                 result = self._session.call(request["method"], request.get("params", {}))
                 self._running = None
             finally:
-                self._running = None
+                self._running = self._running_tool = None
                 self._log_stream.flush_partial()
                 sys.stderr.flush()
             self._wire.send({"jsonrpc": "2.0", "id": number, "result": result})

@@ -4,7 +4,7 @@ run's `task_args`. What they print is in the transcript's metadata."""
 import os
 import subprocess
 
-from chalk import Judge, Score, Step, Task
+from chalk import Judge, Score, Step, Task, log, report_progress, tool
 
 
 def run_all(commands):
@@ -27,6 +27,21 @@ class RunningJudge(Judge):
         return Score(1.0, metadata={"commands": run_all(self.commands)})
 
 
+@tool
+def count(to: int) -> str:
+    """Counts, and says how far it is."""
+    for i in range(1, to + 1):
+        report_progress(i, to, f"counted to {i}")
+    log("counted", "warning")
+    return "counted"
+
+
+@tool
+def give(size: int, binary: bool = False):
+    """Gives back so many bytes."""
+    return bytes(range(256)) * (size // 256) if binary else "x" * size
+
+
 class Rooted(Task):
     name = "rooted"
 
@@ -41,7 +56,7 @@ class Rooted(Task):
     system_prompt = "You follow a script."
 
     def configure_tools(self):
-        return ["bash", "read_file", "write_file", "edit_file"]
+        return ["bash", "read_file", "write_file", "edit_file", count, give]
 
     def pre_hook(self):
         return {"commands": run_all(self.before)}
