@@ -1,5 +1,6 @@
 #include "actors/sweep/interfaces.hpp"
 #include "actors/system.hpp"
+#include "protocol/backend/spool.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/recording_runtime.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -117,6 +118,9 @@ struct tree {
         .memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
     std::optional<std::size_t> max_runs;
     std::optional<gateway_site> models;
+    std::optional<run_backend> backend;
+    std::function<backend_sink(caf::local_actor*, backend_sink_options, backend_client)> spawn_sink =
+        spawn_backend_sink;
     test_system_settings settings;
     caf::actor_system system{settings};
     caf::scheduler::test_coordinator& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
@@ -141,6 +145,7 @@ struct tree {
         o->config.websocket_port = websocket_port;
         o->host_note = host_note;
         o->request.id = o->config.id;
+        o->backend = backend;
         if (models) {
             o->models = {{"openai/m"}, {}, {}, "0-0"};
         }
@@ -156,6 +161,7 @@ struct tree {
         };
         services->transcripts = spawn_transcript_writer(system, pool);
         services->watch = watch;
+        services->spawn_backend_sink = spawn_sink;
         sweep_settings s;
         s.runs_per_cell = runs;
         s.make_order = [this](run_key key, attempt_number) { return order(key); };
@@ -548,4 +554,59 @@ TEST_CASE("a run without a model has no socket and starts no gateway") {
     CHECK(t.sandboxes->of("r0")->heard().find(R"("model_socket":null)") != std::string::npos);
     t.pass_run("r0");
     CHECK_FALSE(t.transcript("r0").contains("gateway"));
+}
+
+namespace {
+
+/// A tree whose runs have a backend that nobody is at.
+struct tree_with_backend : tree {
+    tree_with_backend() { backend = {{"http://127.0.0.1:1/", "token", {}}, {"id", "r0", 1}, folder.path() / "spool"}; }
+    [[nodiscard]] std::filesystem::path spool() const {
+        return backend::spool_path(backend->spool_folder, backend->of);
+    }
+};
+
+backend_sink::behavior_type crashing_sink(backend_sink::pointer, const backend_client&) {
+    return {[](const event_recorded&) { throw std::runtime_error("the sink exploded"); }, [](const sender_said&) {},
+            [](const sender_settled&) {}, [](const spool_failed&) {}, [](const spool_removed&) {}};
+}
+
+} // namespace
+
+TEST_CASE("a backend that is away holds a run up for its moment alone; the transcript does not wait even that") {
+    tree_with_backend t;
+    t.start(1);
+    t.pass_run("r0");
+    CHECK(t.watch->results.empty());
+    CHECK(t.transcript("r0")["outcome"]["status"] == "passed");
+    t.pass(5s);
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.watch->results.at("r0").remark.find(t.spool().string()) != std::string::npos);
+    const auto left = backend::take_spool(t.spool()).value();
+    REQUIRE(left);
+    CHECK(left->events.size() == t.transcript("r0")["events"].size());
+}
+
+TEST_CASE("a backend sink that crashes harms no run: its log says so") {
+    tree_with_backend t;
+    t.spawn_sink = [](caf::local_actor* owner, const backend_sink_options&, backend_client client) {
+        return owner->system().spawn(crashing_sink, std::move(client));
+    };
+    t.start(1);
+    t.pass_run("r0");
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.watch->results.at("r0").has_transcript);
+    CHECK(t.transcript("r0").dump().find("the backend sink died") != std::string::npos);
+}
+
+TEST_CASE("a sandbox that is only prepared sends its backend nothing") {
+    tree_with_backend t;
+    t.prepare_only = true;
+    t.start(1);
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    t.settle();
+    t.say("r0", 1, run_cancelled{"Ctrl-C"});
+    t.die("r0", {});
+    CHECK(t.how("r0") == outcome::cancelled("Ctrl-C"));
+    CHECK_FALSE(std::filesystem::exists(t.spool()));
 }

@@ -41,7 +41,7 @@ struct cli_agent {
     output_rule last; ///< must have matched some line, or the run of the program was cut short
 };
 
-/// "builtin", and the names of the files of config/agents/: known without reading any.
+/// "builtin", "external", and the names of the files of config/agents/: known without reading any.
 [[nodiscard]] const std::vector<std::string_view>& agent_names();
 
 /// All of this build, by name.

@@ -44,7 +44,8 @@ event_body message_of(model::turn& turn, std::string_view stop_reason, milliseco
 
 } // namespace
 
-agent_loop::agent_loop(config::limits limits) : limits_(limits) {}
+agent_loop::agent_loop(config::limits limits, milliseconds turn_deadline)
+    : limits_(limits), turn_deadline_(turn_deadline) {}
 
 void agent_loop::hear(message_role role, std::string text) {
     messages_->push_back({to_model_role(role), std::move(text), {}, {}, false});
@@ -195,7 +196,7 @@ agent_loop::commands agent_loop::go_on(commands before, time_point now) {
     if (auto limit = reached(now)) {
         return end_for(std::move(before), std::move(*limit), now);
     }
-    auto deadline = config::defaults::model_turn;
+    auto deadline = turn_deadline_;
     for (const auto& left : {step_work_.time_left(limits_, now), run_work_.time_left(limits_.run, now)}) {
         deadline = std::min(deadline, left.value_or(deadline));
     }

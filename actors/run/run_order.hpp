@@ -4,6 +4,7 @@
 #include "actors/node/ledger.hpp"
 #include "actors/sweep/sweep_plan.hpp"
 #include "config/run_config.hpp"
+#include "protocol/backend/target.hpp"
 #include "protocol/core/ids.hpp"
 #include "protocol/gateway/account.hpp"
 #include "protocol/transcript/transcript.hpp"
@@ -16,6 +17,13 @@
 
 namespace chalk::actors {
 
+/// Whom a run's events are sent to, and where they are kept until they are there.
+struct run_backend {
+    backend::target to;
+    backend::stream of;
+    std::filesystem::path spool_folder;
+};
+
 /// One attempt at one run.
 struct run_order {
     run_key key;
@@ -26,7 +34,8 @@ struct run_order {
     resources reservation;
     /// Which models it may ask through the gateway, and for how much; absent: none (a fake model).
     std::optional<gateway::account_settings> models;
-    bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
+    std::optional<run_backend> backend; ///< absent: none
+    bool sandboxed = true;              ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
     sandbox_request request; ///< of a sandboxed run
     std::string host_note;   ///< what the log of each run says of its sandbox, e.g. that it shares the host's kernel

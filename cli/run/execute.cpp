@@ -4,6 +4,7 @@
 #include "cli/run/interrupts.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/tree_settings.hpp"
+#include "protocol/core/secret_variable.hpp"
 #include "protocol/net/io_thread.hpp"
 
 #include <fmt/format.h>
@@ -46,11 +47,14 @@ exit_code code_of(const console::ending& how, bool interrupted, bool prepared) {
 exit_code execute_run(const run_options& options) {
     ::signal(SIGPIPE, SIG_IGN);
     auto providers = gateway::take_provider_settings(); // before there are threads and children
+    auto token = take_secret_variable(backend::token_variable);
     io_thread io;
     auto prepared = prepare_runs(io.context(), options);
     if (!prepared) {
         return refuse(prepared.error());
     }
+    prepared->backend.token = std::move(token);
+    prepared->backend.ca_file = providers.ca_file;
     auto runs = config::split(prepared->base, options.runs);
     if (!runs) {
         return refuse({exit_code::usage, runs.error().message});

@@ -7,6 +7,7 @@
 #include "cli/run/ports.hpp"
 #include "cli/run/sizes.hpp"
 #include "cli/run/student_network.hpp"
+#include "protocol/backend/spool.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
@@ -207,6 +208,16 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     if (options.dry_run) {
         return prepared;
     }
+    if (auto salt = backend::make_stream_salt(); salt) {
+        prepared.backend.salt = std::move(*salt);
+    } else {
+        return refused{exit_code::machine_lacks, salt.error().message};
+    }
+    if (const auto left = backend::list_spools(backend::default_spool_folder()); left && !left->empty()) {
+        prepared.notes.push_back(fmt::format(
+            "events of {} runs wait for their backend: chalk backend list shows them, chalk backend send sends them",
+            left->size()));
+    }
     if (prepared.sandboxes) {
         auto left = prepared.sandboxes->remove_leftovers(false);
         if (!left) {
@@ -232,6 +243,13 @@ actors::order_ptr make_order(const prepared_runs& prepared, const run_options& o
     order->reservation = prepared.limits.reservation;
     order->request.keep = options.keep;
     order->models = make_account_settings(options, run, fmt::format("{}-{}", key.cell, key.index));
+    if (!run.backend_uri.empty() && !options.prepare_only) {
+        const auto number = static_cast<std::uint32_t>(attempt);
+        order->backend = {
+            {run.backend_uri, prepared.backend.token, prepared.backend.ca_file},
+            {fmt::format("{}-{}-{}-{}", prepared.backend.salt, key.cell, key.index, number), run.id.str(), number},
+            backend::default_spool_folder()};
+    }
     if (run.environment != noop_environment) { // which saves none
         order->artifacts_folder =
             run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");

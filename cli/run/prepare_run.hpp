@@ -30,6 +30,13 @@ using step_result = boost::system::result<T, refused>;
 using preprocessor = std::function<result<void>(config::run_config&)>;
 [[nodiscard]] const std::vector<preprocessor>& preprocessors();
 
+/// How the runs reach their backend_uri.
+struct backend_access {
+    std::string token;   ///< CHALK_BACKEND_TOKEN
+    std::string ca_file; ///< SSL_CERT_FILE or CURL_CA_BUNDLE
+    std::string salt;    ///< of the streams' ids
+};
+
 struct prepared_runs {
     config::run_config base; ///< of all runs; each differs by id, file and port
     environment_source environment;
@@ -39,6 +46,7 @@ struct prepared_runs {
     std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
     firewall::network_reach reach = firewall::network_reach::local; ///< of the students
     std::string required_hardware;                                  ///< empty: the task asks for none
+    backend_access backend;
     std::string task; ///< as the environment names it, where that is known
 };
 

@@ -1,5 +1,7 @@
 #include "protocol/gateway/routes.hpp"
 
+#include "protocol/core/secret_variable.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,11 +117,7 @@ provider_settings take_provider_settings() {
         return std::string(value == nullptr ? "" : value);
     });
     for (const auto& name : key_variables()) {
-        if (char* value = std::getenv(name.c_str())) {
-            // Also where it lies: /proc/PID/environ shows what a process was started with.
-            std::fill(value, value + std::char_traits<char>::length(value), '\0');
-            ::unsetenv(name.c_str());
-        }
+        (void)take_secret_variable(name.c_str());
     }
     return out;
 }

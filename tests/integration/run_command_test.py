@@ -75,9 +75,9 @@ class Refusals(ChalkTest):
 
     def test_agents_are_listed_with_what_the_missing_ones_need(self):
         agents = json.loads(chalk("agents", "list", "--json", check=0, env={"PATH": "/nowhere"}).stdout)
-        self.assertEqual([a["name"] for a in agents], ["builtin", "claude-code", "codex", "gemini-cli", "opencode"])
-        self.assertEqual([a["available"] for a in agents], [True] + 4 * [False])
-        self.assertIn("npm install -g @openai/codex", agents[2]["remedy"])
+        self.assertEqual([a["name"] for a in agents], ["builtin", "external", "claude-code", "codex", "gemini-cli", "opencode"])
+        self.assertEqual([a["available"] for a in agents], 2 * [True] + 4 * [False])
+        self.assertIn("npm install -g @openai/codex", agents[3]["remedy"])
 
     def test_an_agent_without_a_model_and_a_model_without_a_key_are_refused_before_anything_starts(self):
         keyless = {name: "" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY")}
