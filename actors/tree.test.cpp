@@ -1,3 +1,4 @@
+#include "protocol/backend/spool.hpp"
 #include "tests/support/tree.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -360,4 +361,59 @@ TEST_CASE("a run without a model has no socket and starts no gateway") {
     CHECK(t.sandboxes->of("r0")->heard().find(R"("model_socket":null)") != std::string::npos);
     t.pass_run("r0");
     CHECK_FALSE(t.transcript("r0").contains("gateway"));
+}
+
+namespace {
+
+/// A tree whose runs have a backend that nobody is at.
+struct tree_with_backend : tree {
+    tree_with_backend() { backend = {{"http://127.0.0.1:1/", "token", {}}, {"id", "r0", 1}, folder.path() / "spool"}; }
+    [[nodiscard]] std::filesystem::path spool() const {
+        return backend::spool_path(backend->spool_folder, backend->of);
+    }
+};
+
+backend_sink::behavior_type crashing_sink(backend_sink::pointer, const backend_client&) {
+    return {[](const event_recorded&) { throw std::runtime_error("the sink exploded"); }, [](const sender_said&) {},
+            [](const sender_settled&) {}, [](const spool_failed&) {}, [](const spool_removed&) {}};
+}
+
+} // namespace
+
+TEST_CASE("a backend that is away holds a run up for its moment alone; the transcript does not wait even that") {
+    tree_with_backend t;
+    t.start(1);
+    t.pass_run("r0");
+    CHECK(t.watch->results.empty());
+    CHECK(t.transcript("r0")["outcome"]["status"] == "passed");
+    t.pass(5s);
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.watch->results.at("r0").remark.find(t.spool().string()) != std::string::npos);
+    const auto left = backend::take_spool(t.spool()).value();
+    REQUIRE(left);
+    CHECK(left->events.size() == t.transcript("r0")["events"].size());
+}
+
+TEST_CASE("a backend sink that crashes harms no run: its log says so") {
+    tree_with_backend t;
+    t.spawn_sink = [](caf::local_actor* owner, const backend_sink_options&, backend_client client) {
+        return owner->system().spawn(crashing_sink, std::move(client));
+    };
+    t.start(1);
+    t.pass_run("r0");
+    CHECK(t.how("r0") == outcome::passed());
+    CHECK(t.watch->results.at("r0").has_transcript);
+    CHECK(t.transcript("r0").dump().find("the backend sink died") != std::string::npos);
+}
+
+TEST_CASE("a sandbox that is only prepared sends its backend nothing") {
+    tree_with_backend t;
+    t.prepare_only = true;
+    t.start(1);
+    caf::anon_send(t.sweep, cancel_sweep{"Ctrl-C"});
+    t.settle();
+    t.say("r0", 1, run_cancelled{"Ctrl-C"});
+    t.die("r0", {});
+    CHECK(t.how("r0") == outcome::cancelled("Ctrl-C"));
+    CHECK_FALSE(std::filesystem::exists(t.spool()));
 }

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "config/cli_agent.hpp"
+#include "config/external_agent.hpp"
 #include "protocol/core/json_text.hpp"
 #include "protocol/net/io_thread.hpp"
 #include "runtimes/confinement/student_commands.hpp"
@@ -47,7 +48,8 @@ std::vector<found_agent> look_for_agents() {
                       [answer](result<confinement::command_result> how) { answer->set_value(std::move(how)); });
     }
     std::vector<found_agent> all = {{"builtin", true, "chalk " CHALK_VERSION, {}},
-                                    {"oracle", true, "chalk " CHALK_VERSION, {}}};
+                                    {std::string(config::oracle_agent), true, "chalk " CHALK_VERSION, {}},
+                                    {std::string(config::external_agent), true, "chalk " CHALK_VERSION, {}}};
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const auto& agent = config::cli_agents()[i];
         const auto how = answers[i].get();

@@ -1,6 +1,7 @@
 #include "config/json_document.hpp"
 #include "config/nearest.hpp"
 #include "config/run_config_keys.hpp"
+#include "protocol/backend/target.hpp"
 
 #include <fmt/format.h>
 
@@ -9,15 +10,6 @@
 namespace chalk::config {
 
 namespace {
-
-bool has_scheme(std::string_view uri) {
-    for (const std::string_view scheme : {"http://", "https://", "ws://", "wss://"}) {
-        if (uri.starts_with(scheme) && uri.size() > scheme.size()) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /// A json made from an int is signed even where it holds 5, so both kinds of integer are looked at.
 bool in_range(const json& value, std::uint64_t minimum, std::uint64_t maximum) {
@@ -38,9 +30,10 @@ std::string check_text(const key_spec& spec, const std::string& text) {
         const auto id = run_id::parse(text);
         return id ? std::string{} : id.error().message;
     }
-    if (spec.path == "backend_uri" && !text.empty() && !has_scheme(text)) {
-        return fmt::format("expected an address that begins with http://, https://, ws:// or wss://, got {}",
-                           preview(text));
+    if (spec.path == "backend_uri" && !text.empty()) {
+        // Not shown: it may hold a password.
+        const auto known = backend::parse_uri(text);
+        return known ? std::string{} : known.error().message;
     }
     if (spec.path == "transcript_file" && !std::filesystem::path(text).has_filename()) {
         return fmt::format("expected the path of a file, got {}", preview(text));

@@ -45,7 +45,7 @@ struct cli_agent {
 /// The agent that runs the environment's own solution and asks no model.
 inline constexpr std::string_view oracle_agent = "oracle";
 
-/// "builtin", "oracle", and the names of the files of config/agents/: known without reading any.
+/// "builtin", "oracle", "external", and the names of the files of config/agents/: known without reading any.
 [[nodiscard]] const std::vector<std::string_view>& agent_names();
 
 /// All of this build, by name.

@@ -21,6 +21,9 @@ inline constexpr milliseconds environment_reap{5'000};     ///< from SIGKILL to 
 /// One turn of a model, the gateway's retries included. A limit on the step's time makes it shorter.
 inline constexpr milliseconds model_turn{1'800'000};
 
+/// One message of an external agent: a person may be behind it. A limit on the step's time makes it shorter.
+inline constexpr milliseconds external_message{2 * 3'600'000};
+
 /// One step of a CLI agent's program where the config sets no limit on time, and one line of what it prints.
 inline constexpr milliseconds agent_program{6 * 3'600'000};
 inline constexpr bytes agent_line = 16_MiB;

@@ -59,9 +59,9 @@ const std::vector<key_spec>& table() {
          .get = [](const run_config& c) { return json(c.transcript_file.string()); }},
         {.path = "agent",
          .choices = agent_names(),
-         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model, \"oracle\" runs the "
-                "environment's own "
-                "solution, the others are programs of their own (`chalk agents list`).",
+         .doc = "Who works on the task: \"builtin\" is chalk's own loop around a model, \"external\" the same around "
+                "whoever answers at backend_uri, \"oracle\" runs the environment's own solution, the others are "
+                "programs of their own (`chalk agents list`).",
          .set = [](run_config& c, const json& v) { c.agent = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.agent); }},
         {.path = "agent_args.program",
@@ -99,7 +99,9 @@ const std::vector<key_spec>& table() {
          .get = [](const run_config& c) { return json(c.fake.latency.count()); }},
         {.path = "backend_uri",
          .pattern = uri_pattern,
-         .doc = "Address of a backend (http, https, ws or wss) that receives the run's events; empty for none.",
+         .doc = "Address of a backend (http, https, ws or wss) that receives the run's events, and that an external "
+                "agent's "
+                "messages come from; empty for none. CHALK_BACKEND_TOKEN is its token.",
          .set = [](run_config& c, const json& v) { c.backend_uri = v.get<std::string>(); },
          .get = [](const run_config& c) { return json(c.backend_uri); }},
         {.path = "websocket_port",

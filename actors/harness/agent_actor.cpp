@@ -2,6 +2,7 @@
 
 #include "actors/harness/agent_loop.hpp"
 #include "actors/harness/weak_handle.hpp"
+#include "config/external_agent.hpp"
 
 namespace chalk::actors {
 
@@ -26,7 +27,7 @@ struct agent_state {
 class builtin_agent : public agent_actor::stateful_base<agent_state> {
   public:
     builtin_agent(caf::actor_config& cfg, agent_options options, tool_server_actor tools, agent_owner owner)
-        : agent_actor::stateful_base<agent_state>(cfg), loop_(options.limits) {
+        : agent_actor::stateful_base<agent_state>(cfg), loop_(options.limits, options.turn_deadline) {
         state.mind = std::move(options.mind);
         if (loop_.limits_usd()) {
             state.spending = std::move(options.spending);
@@ -123,8 +124,13 @@ class builtin_agent : public agent_actor::stateful_base<agent_state> {
 } // namespace
 
 model::model_settings model_settings_of(const config::run_config& config, std::string gateway) {
-    return {config.model,       config.model_args,   config.use_fake_model,
-            config.fake.script, config.fake.latency, std::move(gateway)};
+    return {config.model,
+            config.model_args,
+            config.use_fake_model,
+            config.fake.script,
+            config.fake.latency,
+            std::move(gateway),
+            config::has_external_agent(config)};
 }
 
 agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner) {

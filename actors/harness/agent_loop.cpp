@@ -44,7 +44,8 @@ event_body message_of(model::turn& turn, std::string_view stop_reason, milliseco
 
 } // namespace
 
-agent_loop::agent_loop(config::limits limits) : watch_(limits) {}
+agent_loop::agent_loop(config::limits limits, milliseconds turn_deadline)
+    : watch_(limits), turn_deadline_(turn_deadline) {}
 
 void agent_loop::hear(message_role role, std::string text) {
     messages_->push_back({to_model_role(role), std::move(text), {}, {}, false});
@@ -192,8 +193,8 @@ agent_loop::commands agent_loop::go_on(commands before, time_point now) {
     if (auto limit = watch_.reached(now)) {
         return end_for(std::move(before), std::move(*limit), now);
     }
-    const milliseconds longest = config::defaults::model_turn;
-    before.emplace_back(ask_model{step_, watch_.turns(), std::min(longest, watch_.time_left(now).value_or(longest))});
+    before.emplace_back(
+        ask_model{step_, watch_.turns(), std::min(turn_deadline_, watch_.time_left(now).value_or(turn_deadline_))});
     return before;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "actors/harness/limit_watch.hpp"
+#include "config/defaults.hpp"
 #include "protocol/model/model.hpp"
 
 #include <deque>
@@ -35,7 +36,8 @@ class agent_loop {
     using command = std::variant<record, ask_model, call_tool, finish_step, fail>;
     using commands = std::vector<command>;
 
-    explicit agent_loop(config::limits limits);
+    /// `turn_deadline`: the longest that one turn may take.
+    explicit agent_loop(config::limits limits, milliseconds turn_deadline = config::defaults::model_turn);
 
     /// A message of the harness: the system prompt or a step's instructions.
     void hear(message_role role, std::string text);
@@ -69,6 +71,7 @@ class agent_loop {
     [[nodiscard]] limit_reached context_is_full(std::string_view why) const;
 
     limit_watch watch_;
+    milliseconds turn_deadline_;
     std::shared_ptr<model::conversation> messages_ = std::make_shared<model::conversation>();
     std::deque<open_call> open_calls_;
     std::size_t step_ = 0;

@@ -12,6 +12,7 @@
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "config/environment_manifest.hpp"
+#include "config/external_agent.hpp"
 #include "protocol/transcript/transcript.hpp"
 #include "runtimes/confinement/watchdog/watchdog.hpp"
 
@@ -204,9 +205,12 @@ class harness : public harness_core::stateful_base<harness_state> {
             send(self(), agent_failed{mind.error()});
             return;
         }
-        state.agent = spawn_agent(
-            this, {options_.config.agent, options_.config.limit, std::move(*mind), make_spending_question()},
-            state.tools, agent_owner(self()));
+        const auto turn_deadline =
+            config::has_external_agent(options_.config) ? defaults::external_message : defaults::model_turn;
+        state.agent = spawn_agent(this,
+                                  {options_.config.agent, options_.config.limit, std::move(*mind),
+                                   make_spending_question(), turn_deadline},
+                                  state.tools, agent_owner(self()));
         adopt(state.agent);
     }
 
@@ -503,6 +507,9 @@ result<void> check_run_config(const config::run_config& config, const std::strin
     if (std::find(agents.begin(), agents.end(), config.agent) == agents.end()) {
         return config_failure(
             fmt::format("agent: there is no agent \"{}\"; known agents: {}", config.agent, fmt::join(agents, ", ")));
+    }
+    if (config::has_external_agent(config) && config.backend_uri.empty()) {
+        return config_failure("agent external needs a backend, which its messages come from: set backend_uri");
     }
     if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
         return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));

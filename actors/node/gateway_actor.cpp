@@ -1,5 +1,8 @@
 #include "actors/node/gateway_actor.hpp"
 
+#include "config/external_agent.hpp"
+#include "protocol/backend/message_desk.hpp"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -54,7 +57,8 @@ class gateway_impl : public gateway_actor::stateful_base<gateway_state> {
         if (error) {
             return model_failure(fmt::format("cannot make {}: {}", folder.string(), error.message()));
         }
-        return state.serving->value()->open({what.path, std::nullopt, what.payer, what.sandboxed ? of_others : own});
+        return state.serving->value()->open(
+            {what.path, std::nullopt, what.payer, what.sandboxed ? of_others : own, what.messages});
     }
 
     void close(const fs::path& path) {
@@ -68,9 +72,13 @@ class gateway_impl : public gateway_actor::stateful_base<gateway_state> {
 
 } // namespace
 
-model_socket make_model_socket(const gateway_site& site, const run_order& order, ticket who) {
+model_socket make_model_socket(const gateway_site& site, boost::asio::io_context& io, const run_order& order,
+                               ticket who) {
+    const bool external = order.backend && config::has_external_agent(order.config);
     return {site.folder / fmt::format("{}", static_cast<std::uint64_t>(who)) / "model.sock",
-            std::make_shared<gateway::account>(*order.models), order.sandboxed, false};
+            std::make_shared<gateway::account>(*order.models),
+            external ? backend::make_message_desk(io, order.backend->to, order.backend->of) : nullptr, order.sandboxed,
+            false};
 }
 
 gateway_actor spawn_gateway(caf::local_actor* owner, boost::asio::io_context& io,

@@ -21,6 +21,7 @@ using socket_user = caf::typed_actor<caf::reacts_to<model_socket_opened>>;
 struct model_socket {
     std::filesystem::path path; ///< of the host, alone in its folder
     std::shared_ptr<gateway::account> payer;
+    std::shared_ptr<gateway::message_source> messages; ///< of an external agent; null: none
     bool sandboxed = true;
     bool wanted = false; ///< it was asked for, so that a new gateway opens it again
 };
@@ -53,8 +54,9 @@ struct gateway_site {
         spawn_gateway;
 };
 
-/// The account and place of one run; touches nothing.
-[[nodiscard]] model_socket make_model_socket(const gateway_site& site, const run_order& order, ticket who);
+/// The account and place of one run, and who answers its external agent; touches nothing.
+[[nodiscard]] model_socket make_model_socket(const gateway_site& site, boost::asio::io_context& io,
+                                             const run_order& order, ticket who);
 
 } // namespace chalk::actors
 

@@ -5,6 +5,7 @@
 #include "actors/run/interfaces.hpp"
 #include "actors/run/local_site.hpp"
 #include "actors/run/run_record.hpp"
+#include "actors/sinks/backend_sink.hpp"
 #include "actors/sinks/transcript_writer.hpp"
 
 #include <optional>
@@ -49,6 +50,9 @@ struct run_services {
     local_harness_factory local_harness; ///< for --no-containerized
     transcript_writer transcripts;
     std::shared_ptr<watcher> watch;
+    /// Tests put their own here.
+    std::function<backend_sink(caf::local_actor*, backend_sink_options, backend_client)> spawn_backend_sink =
+        actors::spawn_backend_sink;
 };
 using services_ptr = std::shared_ptr<const run_services>;
 

@@ -169,7 +169,7 @@ class node_impl final : public node_base {
         auto record = std::make_shared<run_record>(order->header);
         std::optional<model_socket> models;
         if (order->models && state.settings.models) {
-            models = make_model_socket(*state.settings.models, *order, who);
+            models = make_model_socket(*state.settings.models, *state.settings.services->site.io, *order, who);
             record->keep_account(models->payer);
             models->payer->on_spending([sweep = state.sweep, run = order->key, attempt = order->attempt](
                                            const gateway::spending& spent) {

@@ -34,10 +34,17 @@ using run_actor = caf::typed_actor<
     caf::reacts_to<host_channel_ended>,
     /// From the transcript writer.
     caf::reacts_to<transcript_written>,
+    /// From the backend sink: what the log should say of it.
+    caf::reacts_to<backend_said>,
+    /// From the backend sink: nothing more will be sent.
+    caf::reacts_to<backend_settled>,
     /// From the node's deadline queue.
     caf::reacts_to<deadline_passed>>;
 
 /// Who asked for a transcript to be written.
 using transcript_client = caf::typed_actor<caf::reacts_to<transcript_written>>;
+
+/// Whose events a backend sink sends: a run.
+using backend_client = caf::typed_actor<caf::reacts_to<backend_said>, caf::reacts_to<backend_settled>>;
 
 } // namespace chalk::actors

@@ -54,6 +54,17 @@ struct transcript_written {
     result<void> how;
 };
 
+/// From the backend sink: a line for the run's log.
+struct backend_said {
+    log_level level = log_level::info;
+    std::string text;
+};
+
+/// From the backend sink, once: the backend has all events, or gets no more. Empty, or what is left and where.
+struct backend_settled {
+    std::string remark;
+};
+
 /// The deadline that the run set with this generation.
 struct deadline_passed {
     deadline_kind kind = deadline_kind::part;
@@ -75,5 +86,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::site_removed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::host_channel_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::transcript_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::backend_said)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::backend_settled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_passed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cut_off_run)

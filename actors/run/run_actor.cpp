@@ -1,6 +1,7 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/run/run_machine.hpp"
 #include "actors/run/stage_clock.hpp"
+#include "actors/sinks/backend_sink.hpp"
 #include "actors/sinks/websocket_sink.hpp"
 #include "protocol/core/overloaded.hpp"
 
@@ -19,6 +20,7 @@ struct run_state {
     std::optional<run_machine> machine;
     std::unique_ptr<harness_site> site;
     std::unique_ptr<websocket_sink> websocket;
+    backend_sink backend; ///< null: the run has none, or it died
     std::uint64_t deadline_generation = 0;
     std::array<std::uint64_t, 2> deadline_set{}; ///< by deadline_kind: the generation that is in force
     stage_clock stages;
@@ -46,7 +48,10 @@ class run_impl final : public run_base {
     behavior_type make_behavior() override {
         const auto& order = *state.setup.order;
         monitor(state.setup.node);
-        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only, order.transcript}, order.deadlines);
+        const bool has_backend = order.backend && !order.prepare_only;
+        state.machine.emplace(run_mode{order.sandboxed, order.prepare_only, order.transcript,
+                                       has_backend ? undelivered_remark(*order.backend) : std::string{}},
+                              order.deadlines);
         const run_actor me(this);
         state.site = order.sandboxed ? make_sandbox_site(state.setup.services->site, state.setup.order, me,
                                                          state.setup.model_socket)
@@ -57,6 +62,12 @@ class run_impl final : public run_base {
         auto websocket = open_websocket_sink(*state.setup.services->site.io, order);
         if (websocket) {
             state.websocket = std::move(*websocket);
+        }
+        if (has_backend) {
+            const auto& services = *state.setup.services;
+            state.backend = services.spawn_backend_sink(this, {*order.backend, services.site.pool, services.site.io},
+                                                        backend_client(me));
+            monitor(state.backend);
         }
         if (!order.host_note.empty()) {
             tell(state.setup.record->add_own(log_line{log_level::info, "runtime", order.host_note}, now()));
@@ -74,6 +85,8 @@ class run_impl final : public run_base {
             [this](const site_removed& m) { obey(state.machine->removed(m.how)); },
             [this](const host_channel_ended& m) { obey(state.machine->channel_ended(m.why)); },
             [this](const transcript_written& m) { on_written(m); },
+            [this](const backend_said& m) { log_backend(m.level, m.text); },
+            [this](const backend_settled& m) { obey(state.machine->delivered(m.remark)); },
             [this](const deadline_passed& m) {
                 if (m.generation == in_force(m.kind)) {
                     obey(state.machine->deadline_passed(m.kind));
@@ -105,9 +118,28 @@ class run_impl final : public run_base {
         if (state.websocket) {
             state.websocket->publish(e);
         }
+        if (state.backend) {
+            send(state.backend, event_recorded{e});
+        }
         if (state.setup.services->watch->wants_events()) {
             state.setup.services->watch->run_event(*state.setup.order, e);
         }
+    }
+
+    /// After the final event nothing is said; then a remark on the run's end does.
+    void log_backend(log_level level, const std::string& text) {
+        if (!state.setup.record->sealed()) {
+            tell(state.setup.record->add_own(log_line{level, "backend", text}, now()));
+        }
+    }
+
+    /// The run goes on without it.
+    void on_backend_down(const caf::error& reason) {
+        state.backend = nullptr;
+        const auto text = fmt::format("the backend sink died ({}): {}", system().render(reason),
+                                      undelivered_remark(*state.setup.order->backend));
+        log_backend(log_level::error, text);
+        obey(state.machine->delivered(text));
     }
 
     /// Before the final event, after which nothing is said: what the run's models cost.
@@ -163,7 +195,9 @@ class run_impl final : public run_base {
     }
 
     void on_down(const caf::down_msg& down) {
-        if (state.site->is_harness(down.source)) {
+        if (state.backend && down.source == state.backend.address()) {
+            on_backend_down(down.reason);
+        } else if (state.site->is_harness(down.source)) {
             const std::string how = down.reason ? "its actor ended: " + system().render(down.reason)
                                                 : std::string("its actor ended normally");
             obey(state.machine->harness_ended({how, false, {}}));

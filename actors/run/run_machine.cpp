@@ -14,7 +14,8 @@ double in_seconds(milliseconds t) {
 
 } // namespace
 
-run_machine::run_machine(run_mode mode, run_deadlines deadlines) : mode_(mode), deadlines_(deadlines) {}
+run_machine::run_machine(run_mode mode, run_deadlines deadlines)
+    : mode_(std::move(mode)), deadlines_(deadlines), delivered_(mode_.undelivered.empty()) {}
 
 void run_machine::remark(const std::string& text) {
     if (!text.empty()) {
@@ -284,6 +285,10 @@ run_commands run_machine::kill(const std::string& reason) {
     } else if (exists_) {
         kill_now(out);
     }
+    if (stage_ == stage::ending && !delivered_) {
+        give_up_delivery(); // whoever kills does not wait for a backend
+        settle(out);
+    }
     return out;
 }
 
@@ -327,6 +332,22 @@ run_commands run_machine::recorded(const result<void>& how) {
     }
     settle(out);
     return out;
+}
+
+run_commands run_machine::delivered(const std::string& how) {
+    run_commands out;
+    if (delivered_) {
+        return out;
+    }
+    delivered_ = true;
+    remark(how);
+    settle(out);
+    return out;
+}
+
+void run_machine::give_up_delivery() {
+    delivered_ = true;
+    remark(mode_.undelivered);
 }
 
 run_commands run_machine::deadline_passed(deadline_kind kind) {
@@ -409,6 +430,9 @@ void run_machine::part_passed(run_commands& out) {
             outcome_ = outcome::error(error_class::timeout, fmt::format("writing the transcript took longer than {} s",
                                                                         in_seconds(deadlines_.record)));
             settle(out);
+        } else if (removed_) {
+            give_up_delivery();
+            settle(out);
         } else if (!end_ && !killing_) {
             kill_now(out);
         } else {
@@ -425,6 +449,10 @@ void run_machine::part_passed(run_commands& out) {
 
 void run_machine::settle(run_commands& out) {
     if (stage_ != stage::ending || !removed_ || !recorded_) {
+        return;
+    }
+    if (!delivered_) {
+        out.emplace_back(run_do::set_deadline{cancel_reason_ ? deadlines_.deliver_cancelled : deadlines_.deliver});
         return;
     }
     stage_ = stage::ended;

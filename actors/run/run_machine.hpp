@@ -4,7 +4,8 @@
 ///     waiting -> preparing -> starting -> running -> ending -> ended
 ///
 /// `ending` begins when the outcome is known; what is then still open (the sandbox's end, its removal, the transcript)
-/// goes on side by side, and the report comes when all of it is done or given up.
+/// goes on side by side, and the report comes when all of it is done or given up. A backend that has
+/// not taken all events yet gets a moment more, and no part in the outcome.
 ///
 /// Owner: the run actor.
 #pragma once
@@ -37,12 +38,16 @@ struct run_deadlines {
     milliseconds kill_grace{1'500};        ///< from the kill to the sandbox's end
     milliseconds remove{60'000};
     milliseconds record{120'000};
+    milliseconds deliver{5'000};         ///< when all else is done, for the backend to take what it has not yet
+    milliseconds deliver_cancelled{500}; ///< the same for a run that was cancelled: somebody waits
 };
 
 struct run_mode {
     bool has_channel = true;   ///< false: the harness is an actor of this process
     bool prepare_only = false; ///< no step runs; no transcript
     bool transcript = true;
+    /// The remark on a run whose backend did not take all events in time. Empty: it has no backend.
+    std::string undelivered = {};
 };
 
 /// Which part of its work a harness is at.
@@ -120,6 +125,8 @@ class run_machine {
     [[nodiscard]] run_commands cut_off(const failure& why);
     [[nodiscard]] run_commands removed(const result<std::optional<std::filesystem::path>>& how);
     [[nodiscard]] run_commands recorded(const result<void>& how);
+    /// The backend has all events, or gets no more: `remark` then says what is left.
+    [[nodiscard]] run_commands delivered(const std::string& remark);
     [[nodiscard]] run_commands deadline_passed(deadline_kind kind = deadline_kind::part);
 
     [[nodiscard]] stage where() const noexcept { return stage_; }
@@ -131,6 +138,7 @@ class run_machine {
     void kill_now(run_commands& out);
     void gone(run_commands& out);
     void settle(run_commands& out);
+    void give_up_delivery();
     void remark(const std::string& text);
     void part_passed(run_commands& out);
     void running_too_long(run_commands& out);
@@ -154,6 +162,7 @@ class run_machine {
     bool removing_ = false;
     bool removed_ = false;
     bool recorded_ = false;
+    bool delivered_ = false;
     std::string remark_;
 };
 

@@ -360,6 +360,52 @@ TEST_CASE("prepare-only announces once, writes no transcript, and ends when it i
     CHECK(d.only_outcome() == outcome::cancelled("Ctrl-C"));
 }
 
+namespace {
+
+/// Passed, gone, recorded: nothing is open but the backend.
+driver with_backend() {
+    driver d(run_mode{.has_channel = true, .prepare_only = false, .undelivered = "left in /spool"});
+    d.to_running() << d.machine.event_added(outcome::passed()) << d.machine.channel_ended(std::nullopt)
+                   << d.machine.harness_ended(killed);
+    d.clean_up();
+    return d;
+}
+
+} // namespace
+
+TEST_CASE("a backend gets a moment to take the last events, and a run whose backend has all ends at once") {
+    auto d = with_backend();
+    CHECK(d.reports.empty());
+    CHECK(d.asked<run_do::set_deadline>());
+    d << d.machine.delivered({});
+    CHECK(d.only_outcome() == outcome::passed());
+    CHECK(d.reports.front().remark.empty());
+}
+
+TEST_CASE("a backend that was quick is not waited for") {
+    driver d(run_mode{.has_channel = true, .prepare_only = false, .undelivered = "left"});
+    d.to_running() << d.machine.event_added(outcome::passed()) << d.machine.delivered({})
+                   << d.machine.channel_ended(std::nullopt) << d.machine.harness_ended(killed);
+    d.clean_up();
+    CHECK(d.only_outcome() == outcome::passed());
+}
+
+TEST_CASE("a backend that takes too long changes no outcome: a remark says where the events are") {
+    auto d = with_backend();
+    d << d.machine.deadline_passed();
+    CHECK(d.only_outcome() == outcome::passed());
+    CHECK(d.reports.front().remark == "left in /spool");
+    d << d.machine.delivered("late");
+    CHECK(d.reports.size() == 1);
+}
+
+TEST_CASE("a kill does not wait for a backend") {
+    auto d = with_backend();
+    d << d.machine.kill("Ctrl-C twice");
+    CHECK(d.only_outcome() == outcome::passed());
+    CHECK(d.reports.front().remark == "left in /spool");
+}
+
 TEST_CASE("a harness in this process needs no channel to end") {
     driver d(run_mode{.has_channel = false, .prepare_only = false});
     d.to_running() << d.machine.event_added(outcome::passed()) << d.machine.harness_ended({"normal", false, {}});
@@ -380,10 +426,12 @@ TEST_CASE("kept files and leftovers are remarks, not outcomes") {
 TEST_CASE("whatever facts come in whatever order, a run reports once, records at most once, removes at most once") {
     std::mt19937 random(7);
     for (int round = 0; round < 20'000; ++round) {
-        driver d(run_mode{.has_channel = random() % 2 == 0, .prepare_only = random() % 5 == 0});
+        driver d(run_mode{.has_channel = random() % 2 == 0,
+                          .prepare_only = random() % 5 == 0,
+                          .undelivered = random() % 3 == 0 ? "left" : ""});
         auto& m = d.machine;
         for (int step = 0; step < 40; ++step) {
-            switch (random() % 14) {
+            switch (random() % 15) {
             case 0:
                 d << m.begin();
                 break;
@@ -422,6 +470,9 @@ TEST_CASE("whatever facts come in whatever order, a run reports once, records at
                 break;
             case 12:
                 d << m.harness_prepared();
+                break;
+            case 13:
+                d << m.delivered({});
                 break;
             default:
                 d << (random() % 4 == 0 ? m.deadline_passed() : run_commands{});

@@ -5,6 +5,7 @@
 #include "actors/run/run_machine.hpp"
 #include "actors/sweep/schedule.hpp"
 #include "config/run_config.hpp"
+#include "protocol/backend/target.hpp"
 #include "protocol/core/ids.hpp"
 #include "protocol/gateway/account.hpp"
 #include "protocol/journal/records.hpp"
@@ -19,6 +20,13 @@
 
 namespace chalk::actors {
 
+/// Whom a run's events are sent to, and where they are kept until they are there.
+struct run_backend {
+    backend::target to;
+    backend::stream of;
+    std::filesystem::path spool_folder;
+};
+
 /// One attempt at one run.
 struct run_order {
     run_key key;
@@ -30,7 +38,8 @@ struct run_order {
     resources reservation;
     /// Which models it may ask through the gateway, and for how much; absent: none (a fake model).
     std::optional<gateway::account_settings> models;
-    bool sandboxed = true; ///< false: --no-containerized, the harness is an actor of this process
+    std::optional<run_backend> backend; ///< absent: none
+    bool sandboxed = true;              ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
     bool transcript = true; ///< false: its outcome alone is kept (`chalk bench dispatch`)
     std::optional<failure> refused; ///< why it cannot even begin: its outcome

@@ -50,6 +50,9 @@ exit_code execute_run(const run_options& options, const own_keys& keys) {
     if (!prepared) {
         return refuse(prepared.error());
     }
+    if (auto ready = prepare_backend(*prepared, keys); !ready) {
+        return refuse(ready.error());
+    }
     auto runs = config::split(prepared->base, options.runs);
     if (!runs) {
         return refuse({exit_code::usage, runs.error().message});

@@ -1,6 +1,7 @@
 #include "cli/run/model_access.hpp"
 
 #include "config/cli_agent.hpp"
+#include "config/external_agent.hpp"
 #include "protocol/net/curl_library.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,13 @@ namespace {
 
 bool asks_models(const run_options& options, const config::run_config& config) {
     return !config.use_fake_model && config.agent != config::oracle_agent && !options.prepare_only &&
-           !config.model.empty() && config.environment != config::noop_environment;
+           !config.model.empty() && !config::has_external_agent(config) &&
+           config.environment != config::noop_environment;
+}
+
+/// Its messages come through the gateway too.
+bool asks_backend(const run_options& options, const config::run_config& config) {
+    return config::has_external_agent(config) && !options.prepare_only;
 }
 
 std::string base_url_of(const config::run_config& config) {
@@ -38,6 +45,15 @@ result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run
         }
         settings.prices = std::move(*prices);
     }
+    if (asks_backend(options, config)) {
+        if (config.limit.max_usd) {
+            return config_failure("limits.max_usd: what an external agent costs is not known");
+        }
+        if (const auto loaded = curl::load_curl_library(); !loaded) {
+            return loaded.error();
+        }
+        return std::optional(std::move(settings));
+    }
     if (!asks_models(options, config)) {
         return std::optional<gateway::gateway_settings>();
     }
@@ -59,6 +75,9 @@ result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run
 
 std::optional<gateway::account_settings> make_account_settings(const run_options& options,
                                                                const config::run_config& config, std::string seed) {
+    if (asks_backend(options, config)) {
+        return gateway::account_settings{{}, {}, {}, std::move(seed)}; // its socket answers no model call
+    }
     if (!asks_models(options, config)) {
         return std::nullopt;
     }

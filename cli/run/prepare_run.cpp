@@ -7,6 +7,7 @@
 #include "cli/run/sizes.hpp"
 #include "cli/run/student_network.hpp"
 #include "config/cli_agent.hpp"
+#include "protocol/backend/spool.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
@@ -135,6 +136,21 @@ step_result<void> choose_task(const task_list& tasks, prepared_runs& prepared) {
     }
     prepared.task = task->name;
     prepared.required_hardware = task->required_hardware.value_or("");
+    return {};
+}
+
+step_result<void> prepare_backend(prepared_runs& prepared, const own_keys& keys) {
+    auto salt = backend::make_stream_salt();
+    if (!salt) {
+        return refused{exit_code::machine_lacks, salt.error().message};
+    }
+    prepared.backend = {keys.find(backend::token_variable), gateway::read_provider_settings(keys).ca_file,
+                        std::move(*salt)};
+    if (const auto left = backend::list_spools(backend::default_spool_folder()); left && !left->empty()) {
+        prepared.notes.push_back(fmt::format(
+            "events of {} runs wait for their backend: chalk backend list shows them, chalk backend send sends them",
+            left->size()));
+    }
     return {};
 }
 
@@ -273,6 +289,13 @@ std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, con
     order->request.keep = options.keep;
     // A seed tells a run from its repeats as its index does, and from the same run with another seed.
     order->models = make_account_settings(options, run, fmt::format("{}-{}", key.cell, run.seed.value_or(key.index)));
+    if (!run.backend_uri.empty() && !options.prepare_only) {
+        const auto number = static_cast<std::uint32_t>(attempt);
+        order->backend = {
+            {run.backend_uri, prepared.backend.token, prepared.backend.ca_file},
+            {fmt::format("{}-{}-{}-{}", prepared.backend.salt, key.cell, key.index, number), run.id.str(), number},
+            backend::default_spool_folder()};
+    }
     if (run.environment != noop_environment) { // which saves none
         order->artifacts_folder =
             run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");

@@ -8,6 +8,8 @@
 #include "cli/run/limits.hpp"
 #include "cli/run/options.hpp"
 
+#include "protocol/core/own_keys.hpp"
+
 #include <boost/asio/io_context.hpp>
 
 #include <functional>
@@ -31,6 +33,13 @@ using step_result = boost::system::result<T, refused>;
 using preprocessor = std::function<result<void>(config::run_config&)>;
 [[nodiscard]] const std::vector<preprocessor>& preprocessors();
 
+/// How the runs reach their backend_uri.
+struct backend_access {
+    std::string token;   ///< CHALK_BACKEND_TOKEN
+    std::string ca_file; ///< SSL_CERT_FILE or CURL_CA_BUNDLE
+    std::string salt;    ///< of the streams' ids
+};
+
 struct prepared_runs {
     config::run_config base; ///< of all runs; each differs by id, file and port
     environment_source environment;
@@ -40,6 +49,7 @@ struct prepared_runs {
     std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
     firewall::network_reach reach = firewall::network_reach::local; ///< of the students
     std::string required_hardware;                                  ///< empty: the task asks for none
+    backend_access backend;
     std::string task; ///< as the environment names it, where that is known
 };
 
@@ -53,6 +63,8 @@ struct prepared_runs {
 /// For `prepared.base`: its environment, the default runtime where none was asked for, limits.
 [[nodiscard]] step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
                                                     prepared_runs& prepared);
+/// How a backend_uri is reached; what waits for one is said in the notes.
+[[nodiscard]] step_result<void> prepare_backend(prepared_runs& prepared, const own_keys& keys);
 /// What earlier chalks left goes; said in the notes.
 void remove_leftovers(prepared_runs& prepared);
 /// The environment's tasks, asked in a throwaway sandbox. Empty where nobody can be asked.

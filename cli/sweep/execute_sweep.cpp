@@ -201,7 +201,7 @@ exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
         return refuse(usage(file.error()));
     }
     io_thread io;
-    auto site = sweep_site::prepare(io.context(), *file, options.how, options.folder, options.dry_run);
+    auto site = sweep_site::prepare(io.context(), *file, options, keys);
     if (!site) {
         return refuse(site.error());
     }
@@ -227,8 +227,9 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     }
     const std::uint64_t repeats = stored->file.sweep.repeat;
     io_thread io;
-    auto site = sweep_site::prepare(io.context(), std::move(stored->file), stored->how, options.folder,
-                                    options.dry_run);
+    sweep_options as_begun = options;
+    as_begun.how = stored->how;
+    auto site = sweep_site::prepare(io.context(), std::move(stored->file), as_begun, keys);
     if (!site) {
         return refuse(site.error());
     }

@@ -90,14 +90,15 @@ sweep_site::sweep_site(config::loaded_sweep_file file, const fs::path& folder, r
     : runs_(std::move(file), folder), how_(std::move(how)), deadlines_(deadlines_of(runs_.file().sweep.deadlines)) {}
 
 step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_context& io,
-                                                             config::loaded_sweep_file file, const run_options& how,
-                                                             const fs::path& folder, bool dry_run) {
+                                                             config::loaded_sweep_file file,
+                                                             const sweep_options& asked, const own_keys& keys) {
+    const bool dry_run = asked.dry_run;
     if (file.matrix.combinations() > most_runs / file.sweep.repeat) {
         return refused{exit_code::usage, fmt::format("{} combinations times {} repeats are more than {}: let axes move "
                                                      "together, or split the sweep",
                                                      file.matrix.combinations(), file.sweep.repeat, most_runs)};
     }
-    std::unique_ptr<sweep_site> site(new sweep_site(std::move(file), folder, how));
+    std::unique_ptr<sweep_site> site(new sweep_site(std::move(file), asked.folder, asked.how));
     auto& options = site->how_;
     options.dry_run = dry_run;
     // As many as there may be: limits of one run follow from how many run at once.
@@ -116,6 +117,9 @@ step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_con
     auto common = prepare_site(io, options);
     if (!common) {
         return common.error();
+    }
+    if (auto ready = prepare_backend(*common, keys); !ready) {
+        return ready.error();
     }
     const auto sample = site->runs_.run(*site->runs_.cell(*first), 0, attempt_number{1});
     for (const auto& folder_of : site->runs_.environments()) {

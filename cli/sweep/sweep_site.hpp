@@ -3,6 +3,7 @@
 
 #include "actors/node/ledger.hpp"
 #include "cli/run/prepare_run.hpp"
+#include "cli/sweep/options.hpp"
 #include "config/sweep/sweep_runs.hpp"
 
 #include <map>
@@ -21,8 +22,8 @@ class sweep_site {
   public:
     /// Looks at every environment that a cell may have, each in a throwaway sandbox; blocking. Nothing is written yet.
     [[nodiscard]] static step_result<std::unique_ptr<sweep_site>>
-    prepare(boost::asio::io_context& io, config::loaded_sweep_file file, const run_options& how,
-            const std::filesystem::path& folder, bool dry_run);
+    prepare(boost::asio::io_context& io, config::loaded_sweep_file file, const sweep_options& options,
+            const own_keys& keys);
 
     [[nodiscard]] config::sweep_runs& runs() noexcept { return runs_; }
     [[nodiscard]] const run_options& how() const noexcept { return how_; }

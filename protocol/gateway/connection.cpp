@@ -21,6 +21,7 @@ constexpr std::uint32_t most_header = 64U << 10U;
 /// Of an answer that the client has not read: from the first on the provider is held back, to the second.
 constexpr std::size_t hold_at = 256U << 10U;
 constexpr std::size_t go_on_at = 64U << 10U;
+constexpr unsigned http_ok = 200;
 constexpr seconds idle_deadline{600};
 constexpr seconds request_deadline{60};
 constexpr seconds write_deadline{600};
@@ -40,8 +41,9 @@ curl::http_headers headers_of(const http::request<http::string_body>& request) {
 } // namespace
 
 connection::connection(socket from, std::shared_ptr<upstream> up, std::shared_ptr<account> payer,
-                       std::function<void(const connection*)> ended)
-    : stream_(std::move(from)), up_(std::move(up)), payer_(std::move(payer)), ended_(std::move(ended)) {}
+                       std::shared_ptr<message_source> messages, std::function<void(const connection*)> ended)
+    : stream_(std::move(from)), up_(std::move(up)), payer_(std::move(payer)), messages_(std::move(messages)),
+      ended_(std::move(ended)) {}
 
 void connection::close() {
     if (std::exchange(closed_, true)) {
@@ -50,6 +52,9 @@ void connection::close() {
     stream_.close();
     if (const auto open = std::exchange(current_, nullptr)) {
         open->cancel();
+    }
+    if (const auto number = std::exchange(awaited_, std::nullopt)) {
+        messages_->drop(*number);
     }
     if (const auto ended = std::exchange(ended_, nullptr)) {
         ended(this);
@@ -105,13 +110,17 @@ void connection::on_header() {
         tell_spending();
         return;
     }
-    const auto known = find_api(std::string_view(request.method_string()), std::string_view(request.target()));
-    if (!known) {
-        // A body that was not read would be taken for the next request.
-        refuse(known.error(), !parser_->is_done());
-        return;
+    wants_message_ =
+        messages_ && request.method() == http::verb::post && std::string_view(request.target()) == next_message_path;
+    if (!wants_message_) {
+        const auto known = find_api(std::string_view(request.method_string()), std::string_view(request.target()));
+        if (!known) {
+            // A body that was not read would be taken for the next request.
+            refuse(known.error(), !parser_->is_done());
+            return;
+        }
+        which_ = *known;
     }
-    which_ = *known;
     if (beast::iequals(request[http::field::expect], "100-continue")) {
         static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
         asio::async_write(stream_, asio::buffer(go_on.data(), go_on.size()),
@@ -148,6 +157,10 @@ void connection::on_request() {
     auto& request = parser_->get();
     keep_alive_ = request.keep_alive();
     chunked_ = request.version() >= 11;
+    if (wants_message_) {
+        ask_for_message(std::move(request.body()));
+        return;
+    }
     auto call = read_call(which_, std::string_view(request.target()), std::string_view(request["X-Chalk-Model"]),
                           std::move(request.body()));
     if (!call) {
@@ -177,11 +190,31 @@ void connection::on_request() {
     watch_client();
 }
 
+/// The answer may take as long as a person does.
+void connection::ask_for_message(std::string body) {
+    awaited_ = messages_->ask(std::move(body), [weak = weak_from_this()](const answer<std::string>& message) {
+        const auto self = weak.lock();
+        if (!self || self->closed_) {
+            return;
+        }
+        self->awaited_.reset();
+        if (!message) {
+            self->refuse(message.error());
+            return;
+        }
+        self->begin_answer({http_ok, {{"content-type", "application/json"}}});
+        self->add_data(*message);
+        self->end_answer(true);
+    });
+    stream_.expires_never();
+    watch_client();
+}
+
 /// While an answer is under way: has the client gone? Bytes of a next request end the watch.
 void connection::watch_client() {
     stream_.socket().async_wait(socket::wait_read, [weak = weak_from_this()](const auto& failed) {
         const auto self = weak.lock();
-        if (!self || failed || self->closed_ || !self->current_) {
+        if (!self || failed || self->closed_ || (!self->current_ && !self->awaited_)) {
             return;
         }
         char byte = 0;
@@ -232,7 +265,7 @@ void connection::add_data(std::string_view bytes) {
         return;
     }
     queue(chunked_ ? fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes) : std::string(bytes));
-    if (outgoing_bytes_ > hold_at && !std::exchange(paused_, true)) {
+    if (current_ && outgoing_bytes_ > hold_at && !std::exchange(paused_, true)) {
         current_->pause();
     }
     write();

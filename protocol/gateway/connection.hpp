@@ -5,6 +5,7 @@
 #pragma once
 
 #include "protocol/gateway/exchange.hpp"
+#include "protocol/gateway/message_source.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core/basic_stream.hpp>
@@ -20,8 +21,9 @@ class connection : public std::enable_shared_from_this<connection> {
   public:
     using socket = boost::asio::local::stream_protocol::socket;
 
+    /// `messages` is null for a run whose agent is no external one.
     connection(socket from, std::shared_ptr<upstream> up, std::shared_ptr<account> payer,
-               std::function<void(const connection*)> ended);
+               std::shared_ptr<message_source> messages, std::function<void(const connection*)> ended);
 
     void start() { wait_for_request(); }
     void close();
@@ -33,6 +35,7 @@ class connection : public std::enable_shared_from_this<connection> {
     void on_header();
     void read_body();
     void on_request();
+    void ask_for_message(std::string body);
     void watch_client();
 
     void refuse(const refusal& why, bool last = false);
@@ -50,10 +53,13 @@ class connection : public std::enable_shared_from_this<connection> {
     std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
     std::shared_ptr<upstream> up_;
     std::shared_ptr<account> payer_;
+    std::shared_ptr<message_source> messages_;
     std::function<void(const connection*)> ended_;
 
     api which_ = api::chat_completions;
-    std::shared_ptr<exchange> current_;
+    bool wants_message_ = false;           ///< the request is for the external agent's next message
+    std::shared_ptr<exchange> current_;    ///< at most one of these two
+    std::optional<std::uint64_t> awaited_; ///< the message's number
     bool idle_ = true;
     bool closed_ = false;
     bool keep_alive_ = false;

@@ -33,8 +33,9 @@ constexpr milliseconds accept_pause{100};
 class listener : public std::enable_shared_from_this<listener> {
   public:
     listener(asio::io_context& io, local::acceptor acceptor, std::shared_ptr<upstream> up,
-             std::shared_ptr<account> payer)
-        : acceptor_(std::move(acceptor)), pause_(io), up_(std::move(up)), payer_(std::move(payer)) {}
+             std::shared_ptr<account> payer, std::shared_ptr<message_source> messages)
+        : acceptor_(std::move(acceptor)), pause_(io), up_(std::move(up)), payer_(std::move(payer)),
+          messages_(std::move(messages)) {}
 
     void accept() {
         acceptor_.async_accept(
@@ -77,8 +78,8 @@ class listener : public std::enable_shared_from_this<listener> {
             const auto oldest = *idle;
             oldest->close();
         }
-        auto made =
-            std::make_shared<connection>(std::move(socket), up_, payer_, [weak = weak_from_this()](const auto* ended) {
+        auto made = std::make_shared<connection>(
+            std::move(socket), up_, payer_, messages_, [weak = weak_from_this()](const auto* ended) {
                 if (const auto self = weak.lock()) {
                     std::erase_if(self->connections_, [ended](const auto& c) { return c.get() == ended; });
                 }
@@ -91,6 +92,7 @@ class listener : public std::enable_shared_from_this<listener> {
     asio::steady_timer pause_;
     std::shared_ptr<upstream> up_;
     std::shared_ptr<account> payer_;
+    std::shared_ptr<message_source> messages_;
     std::vector<std::shared_ptr<connection>> connections_; ///< oldest first
 };
 
@@ -142,7 +144,7 @@ class gateway_impl final : public gateway {
         if (::stat(socket.path.c_str(), &found) != 0) {
             return cannot("look at", socket.path, std::strerror(errno));
         }
-        const auto made = std::make_shared<listener>(io_, std::move(acceptor), up_, socket.payer);
+        const auto made = std::make_shared<listener>(io_, std::move(acceptor), up_, socket.payer, socket.messages);
         const std::lock_guard lock(mutex_);
         const auto old = std::exchange(listeners_[socket.path], opened{made, found.st_ino});
         asio::post(io_, [made, before = old.listening] {

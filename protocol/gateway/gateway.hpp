@@ -8,6 +8,7 @@
 
 #include "protocol/gateway/account.hpp"
 #include "protocol/gateway/concurrency.hpp"
+#include "protocol/gateway/message_source.hpp"
 #include "protocol/gateway/retry.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -38,6 +39,7 @@ struct run_socket {
     std::optional<std::pair<uid_t, gid_t>> owner;
     std::shared_ptr<account> payer;
     mode_t mode = 0600;
+    std::shared_ptr<message_source> messages = nullptr; ///< of an external agent; null: none
 };
 
 class gateway {

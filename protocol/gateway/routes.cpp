@@ -1,5 +1,6 @@
 #include "protocol/gateway/routes.hpp"
 
+
 #include <fmt/format.h>
 
 #include <algorithm>

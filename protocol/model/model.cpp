@@ -1,6 +1,7 @@
 #include "protocol/model/model.hpp"
 
 #include "protocol/model/api_model.hpp"
+#include "protocol/model/external_model.hpp"
 #include "protocol/model/fake_model.hpp"
 
 #include <stdexcept>
@@ -34,7 +35,7 @@ result<void> check_model(const model_settings& settings) {
         auto parsed = parse_script(settings.script);
         return parsed ? result<void>() : result<void>(parsed.error());
     }
-    return check_api_model(settings);
+    return settings.external ? check_external_model(settings) : check_api_model(settings);
 }
 
 result<std::unique_ptr<model>> make_model(boost::asio::io_context& io, const model_settings& settings) {
@@ -44,7 +45,7 @@ result<std::unique_ptr<model>> make_model(boost::asio::io_context& io, const mod
     if (settings.use_fake) {
         return make_fake_model(io, settings.script, settings.latency);
     }
-    return make_api_model(io, settings);
+    return settings.external ? make_external_model(io, settings) : make_api_model(io, settings);
 }
 
 } // namespace chalk::model

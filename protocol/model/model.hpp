@@ -1,4 +1,5 @@
-/// What the builtin agent asks for its next turn. One interface for the fake model and for real APIs (api_model.hpp).
+/// What the builtin agent asks for its next turn. One interface for the fake model, for real APIs (api_model.hpp) and
+/// for whoever thinks behind a backend (external_model.hpp).
 ///
 /// Owner: the agent actor. A model keeps no conversation: every request carries all of it.
 #pragma once
@@ -111,6 +112,7 @@ struct model_settings {
     milliseconds latency{0};
     /// Where a real model is asked: the node's gateway, which holds the keys. The path of a unix socket, or HOST:PORT.
     std::string gateway_socket = {};
+    bool external = false; ///< the backend thinks, see external_model.hpp; `name` and `args` say nothing then
 };
 
 /// error_class::config: an unknown provider, arguments that a dialect cannot use, no gateway, a bad script. Call it

@@ -75,9 +75,9 @@ class Refusals(ChalkTest):
 
     def test_agents_are_listed_with_what_the_missing_ones_need(self):
         agents = json.loads(chalk("agents", "list", "--json", check=0, env={"PATH": "/nowhere"}).stdout)
-        self.assertEqual([a["name"] for a in agents], ["builtin", "oracle", "claude-code", "codex", "gemini-cli", "opencode"])
-        self.assertEqual([a["available"] for a in agents], 2 * [True] + 4 * [False])
-        self.assertIn("npm install -g @openai/codex", agents[3]["remedy"])
+        self.assertEqual([a["name"] for a in agents], ["builtin", "oracle", "external", "claude-code", "codex", "gemini-cli", "opencode"])
+        self.assertEqual([a["available"] for a in agents], 3 * [True] + 4 * [False])
+        self.assertIn("npm install -g @openai/codex", agents[4]["remedy"])
 
     def test_the_schema_of_sweep_files_is_printed(self):
         schema = json.loads(chalk("config", "schema", "--sweep", check=0).stdout)

@@ -117,6 +117,9 @@ struct tree {
         .memory = 100_GiB, .disk = 100_GiB, .processes = 100'000, .milli_cpus = 100'000, .open_files = 9999};
     std::optional<std::size_t> max_runs;
     std::optional<gateway_site> models;
+    std::optional<run_backend> backend;
+    std::function<backend_sink(caf::local_actor*, backend_sink_options, backend_client)> spawn_sink =
+        spawn_backend_sink;
     test_system_settings settings;
     caf::actor_system system{settings};
     caf::scheduler::test_coordinator& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
@@ -143,6 +146,7 @@ struct tree {
         o->config.websocket_port = websocket_port;
         o->host_note = host_note;
         o->request.id = o->config.id;
+        o->backend = backend;
         if (models) {
             o->models = {{"openai/m"}, {}, {}, "0-0"};
         }
@@ -161,6 +165,7 @@ struct tree {
         };
         services->transcripts = spawn_transcript_writer(system, pool);
         services->watch = watch;
+        services->spawn_backend_sink = spawn_sink;
         sweep_settings s;
         s.plan = std::move(plan);
         s.make_order = [this](run_key key, attempt_number) { return order(key); };
