@@ -1,6 +1,7 @@
 #include "cli/show/page.hpp"
 #include "cli/sweep/columns.hpp"
 #include "cli/sweep/results.hpp"
+#include "cli/sweep/values.hpp"
 #include "protocol/statistics/compare.hpp"
 #include "protocol/statistics/sweep_figures.hpp"
 
@@ -76,11 +77,6 @@ std::vector<std::string> differing_digests(const statistics::cell_comparison& ce
     return names;
 }
 
-template<class T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
-}
-
 json to_json(const statistics::difference& d) {
     json range = nullptr;
     if (d.range) {
@@ -130,10 +126,6 @@ json to_json(const side& a, const side& b, const statistics::sweep_comparison& a
             {"only_in_a", alone(all.only_in_a)},
             {"only_in_b", alone(all.only_in_b)},
             {"overall", {{"score", std::move(score)}, {"pass_rate", std::move(rate)}}}};
-}
-
-std::string number_text(const std::optional<double>& value) {
-    return value ? score_text(*value) : "-";
 }
 
 std::string difference_text(const statistics::difference& d) {

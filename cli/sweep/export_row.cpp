@@ -1,22 +1,14 @@
 #include "cli/sweep/export_row.hpp"
 
+#include "cli/sweep/values.hpp"
 #include "protocol/statistics/sweep_figures.hpp"
 
 namespace chalk::cli {
 
 namespace {
 
-json text_or_null(const std::string& text) {
-    return text.empty() ? json(nullptr) : json(text);
-}
-
 json span(const std::optional<milliseconds>& took) {
     return took ? json(took->count()) : json(nullptr);
-}
-
-template<class T>
-json or_null(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
 }
 
 /// JSON that the journal keeps as text.

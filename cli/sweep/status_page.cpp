@@ -2,6 +2,7 @@
 
 #include "cli/show/page.hpp"
 #include "cli/sweep/columns.hpp"
+#include "cli/sweep/values.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +13,6 @@ namespace chalk::cli {
 namespace {
 
 constexpr std::size_t most_cells = 50;
-
-std::string number_text(const std::optional<double>& value) {
-    return value ? score_text(*value) : "-";
-}
 
 std::string interval_text(const std::optional<statistics::interval>& range) {
     return range ? fmt::format("[{}, {}]", score_text(range->low), score_text(range->high)) : "";
@@ -78,10 +75,6 @@ std::string field(const page_style& style, std::string_view name, const std::str
         text += paint(style, ink::dim, left) + line + "\n";
     }
     return text;
-}
-
-json text_or_null(const std::string& text) {
-    return text.empty() ? json(nullptr) : json(text);
 }
 
 } // namespace
