@@ -2,6 +2,7 @@
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/net/curl_client.hpp"
+#include "protocol/net/http_status.hpp"
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -13,7 +14,6 @@ namespace chalk::backend {
 
 namespace {
 
-constexpr unsigned http_ok = 200;
 constexpr std::size_t shown = 200;
 
 class http_carrier final : public carrier, public std::enable_shared_from_this<http_carrier> {

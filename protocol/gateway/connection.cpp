@@ -1,6 +1,7 @@
 #include "protocol/gateway/connection.hpp"
 
 #include "protocol/gateway/spending_question.hpp"
+#include "protocol/net/http_status.hpp"
 
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
@@ -21,7 +22,6 @@ constexpr std::uint32_t most_header = 64U << 10U;
 /// Of an answer that the client has not read: from the first on the provider is held back, to the second.
 constexpr std::size_t hold_at = 256U << 10U;
 constexpr std::size_t go_on_at = 64U << 10U;
-constexpr unsigned http_ok = 200;
 constexpr seconds idle_deadline{600};
 constexpr seconds request_deadline{60};
 constexpr seconds write_deadline{600};

@@ -1,6 +1,7 @@
 #include "protocol/gateway/spending_question.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/net/http_status.hpp"
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -12,7 +13,6 @@ namespace {
 /// A gateway that restarts is waited for; one that is there answers at once.
 constexpr milliseconds deadline{30'000};
 constexpr std::size_t longest_answer = 64UL * 1024;
-constexpr unsigned http_ok = 200;
 
 result<spending> read(unsigned status, const std::string& body, const std::optional<net::http_problem>& problem) {
     if (problem) {

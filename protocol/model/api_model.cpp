@@ -4,6 +4,7 @@
 #include "protocol/model/api_choice.hpp"
 #include "protocol/model/dialect/provider_error.hpp"
 #include "protocol/net/http_client.hpp"
+#include "protocol/net/http_status.hpp"
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -20,7 +21,6 @@ constexpr std::size_t most_event = std::size_t{32} << 20U;
 constexpr std::size_t most_error = std::size_t{1} << 20U;
 /// From a turn's last event to the end of its stream: a connection that ends in order can be kept.
 constexpr milliseconds stream_end{1'000};
-constexpr unsigned http_ok = 200;
 
 std::uint64_t estimated_tokens(std::size_t bytes) {
     return (bytes + 3) / 4;

@@ -4,6 +4,7 @@
 #include "protocol/gateway/message_source.hpp"
 #include "protocol/model/external_message.hpp"
 #include "protocol/net/http_client.hpp"
+#include "protocol/net/http_status.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,7 +18,6 @@ namespace chalk::model {
 namespace {
 
 constexpr std::size_t most_answer = std::size_t{32} << 20U;
-constexpr unsigned http_ok = 200;
 constexpr milliseconds ask_again{500};
 
 /// One open turn after the other. Lives on the io thread.
