@@ -32,7 +32,8 @@ class cli_agent_step {
                                 std::optional<limit_reached> limit) const;
 
   private:
-    [[nodiscard]] ending outcome_of(const result<confinement::command_result>& how, const config::limits& limits) const;
+    [[nodiscard]] ending outcome_of(const result<confinement::command_result>& how,
+                                    std::optional<limit_reached> limit) const;
     [[nodiscard]] std::string named(std::string_view what) const;
 
     const config::cli_agent& agent_;

@@ -319,7 +319,10 @@ class no_tools : public tool_server_actor::base {
             [](const tool_requested&) {},
             [](const tool_request_dropped&) {},
             [](const builtin_tool_finished&) {},
-            [](const environment_answered&) {}};
+            [](const environment_answered&) {},
+            [](const open_tools&) {},
+            [](const close_tools&) {},
+            [](const student_stopped&) {}};
     }
 };
 
@@ -333,7 +336,7 @@ TEST_CASE("a limit on time counts the actor system's clock", "[harness]") {
     auto mind = std::make_shared<hand_model>();
     config::limits limits;
     limits.max_time = 60s;
-    auto agent = spawn_agent(s.owner.ptr(), {"builtin", limits, mind}, tools, watcher);
+    auto agent = spawn_agent(s.owner.ptr(), {.name = "builtin", .limits = limits, .mind = mind, .spending = nullptr}, tools, watcher);
     caf::anon_send(agent, work_on_step{0, {}});
     model::turn calling;
     calling.tool_calls = {{"1", "t", json::object()}};

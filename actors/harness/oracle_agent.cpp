@@ -1,5 +1,6 @@
 #include "actors/harness/oracle_agent.hpp"
 
+#include "actors/harness/stopped_student.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 
@@ -32,7 +33,9 @@ class oracle : public agent_actor::stateful_base<oracle_state> {
             [](const event_flow&) {}, // one program, one message
             [](const turn_arrived&) {},    [](const tool_finished&) {},
             [](const program_printed&) {}, [this](const program_ended& m) { ended(m.how); },
-        };
+            [this](const program_cleaned_up& m) { cleaned_up(m.report); },
+            [](const spending_told&) {}, // it asks no model
+            [](const look_at_spending&) {}};
     }
 
   private:
@@ -66,6 +69,16 @@ class oracle : public agent_actor::stateful_base<oracle_state> {
             did(limit_reached{
                 limit_kind::time, static_cast<std::uint64_t>(how->duration.count()),
                 fmt::format("step {}: the limit of {} s is reached", state.step, options_.limits.max_time->count())});
+        }
+        // What it left running goes with the step.
+        state.commands->kill_all([self = weak_handle<agent_actor>{agent_actor(this)}](confinement::kill_report report) {
+            self.send(program_cleaned_up{report});
+        });
+    }
+
+    void cleaned_up(confinement::kill_report report) {
+        if (auto line = line_of(report)) {
+            did(std::move(*line));
         }
         send(state.owner, agent_finished_step{state.step});
     }

@@ -94,18 +94,18 @@ TEST_CASE("over-commit stretches memory and cpus and nothing else") {
 }
 
 TEST_CASE("a ledger that is closed lets nobody in, and those who came meanwhile when it opens") {
-    ledger book({.memory = 10_GiB, .disk = 10_GiB, .processes = 10, .milli_cpus = 10, .open_files = 10});
+    ledger book(node_size);
     CHECK(book.set_closed(true).empty());
-    CHECK(book.request(ticket{1}, {.memory = 1_GiB}).value() == admission::queued);
-    CHECK(book.request(ticket{2}, {.memory = 1_GiB}).value() == admission::queued);
+    CHECK(book.request(ticket{1}, small).value() == admission::queued);
+    CHECK(book.request(ticket{2}, small).value() == admission::queued);
     CHECK(book.set_closed(false) == std::vector{ticket{1}, ticket{2}});
 }
 
 TEST_CASE("a new cap on runs holds from then on, and a wider one lets in those who wait") {
-    ledger book({.memory = 10_GiB, .disk = 10_GiB, .processes = 10, .milli_cpus = 10, .open_files = 10}, 1);
-    CHECK(book.request(ticket{1}, {.memory = 1_GiB}).value() == admission::admitted);
-    CHECK(book.request(ticket{2}, {.memory = 1_GiB}).value() == admission::queued);
-    CHECK(book.request(ticket{3}, {.memory = 1_GiB}).value() == admission::queued);
+    ledger book(node_size, 1);
+    CHECK(book.request(ticket{1}, small).value() == admission::admitted);
+    CHECK(book.request(ticket{2}, small).value() == admission::queued);
+    CHECK(book.request(ticket{3}, small).value() == admission::queued);
     CHECK(book.set_max_runs(2) == std::vector{ticket{2}});
     CHECK(book.set_max_runs(std::nullopt) == std::vector{ticket{3}});
 }

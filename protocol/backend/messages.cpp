@@ -8,11 +8,11 @@ namespace chalk::backend {
 
 namespace {
 
-constexpr std::size_t shown = 200;
+constexpr std::size_t quoted = 200;
 
 failure unexpected(std::string_view text) {
     return model_failure(fmt::format("its answer is no {{\"type\":\"Acknowledged\",\"seq\":N}} but {}",
-                                     text.empty() ? "empty" : to_valid_utf8(std::string(text.substr(0, shown)))));
+                                     text.empty() ? "empty" : to_valid_utf8(std::string(text.substr(0, quoted)))));
 }
 
 } // namespace
