@@ -11,6 +11,8 @@ build() {
     done
     [ $# -gt 0 ] && shift
     targets=("$@")
+    # A build from nothing compiles sources in batches, in half the time; one that is there keeps its way.
+    [ -d "build/$preset" ] || options+=(-DCHALK_WHOLE_BUILD=ON)
     mkdir -p build
     log="build/$preset.log"
     echo "building $preset (log: $log)"
