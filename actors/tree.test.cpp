@@ -1,5 +1,5 @@
+#include "actors/tree.test.hpp"
 #include "protocol/backend/spool.hpp"
-#include "tests/support/tree.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/write.hpp>

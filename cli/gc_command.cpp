@@ -1,3 +1,4 @@
+#include "actors/harness/left_places.hpp"
 #include "cli/commands.hpp"
 #include "protocol/event/event.hpp"
 #include "runtimes/image/cache.hpp"
@@ -50,10 +51,18 @@ void print(const std::vector<leftover>& leftovers, const std::vector<image::cach
 exit_code collect(const gc_options& options) {
     boost::asio::io_context io;
     const auto sandboxes = make_namespaces_runtime(io, {});
-    const auto leftovers = sandboxes->remove_leftovers(options.dry_run);
+    auto leftovers = sandboxes->remove_leftovers(options.dry_run);
     if (!leftovers) {
         fmt::print(stderr, "chalk gc: {}\n", leftovers.error().message);
         return exit_code::run_error;
+    }
+    const auto places = actors::remove_left_places(options.dry_run);
+    if (!places) {
+        fmt::print(stderr, "chalk gc: {}\n", places.error().message);
+        return exit_code::run_error;
+    }
+    for (const auto& one : *places) {
+        leftovers->push_back({.kind = "folder", .name = one.folder.string(), .owner = one.owner});
     }
     const image::cache cache = make_node_cache({});
     const auto entries = cache.collect(std::chrono::hours(24) * options.days, options.dry_run);

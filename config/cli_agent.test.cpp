@@ -20,12 +20,12 @@ const cli_agent& agent(std::string_view name) {
 
 TEST_CASE("every embedded CLI agent can be read and is complete") {
     REQUIRE(cli_agents().size() == 4);
-    REQUIRE(agent_names().size() == 6);
+    REQUIRE(agent_names().size() == 7);
     CHECK(agent_names()[0] == "builtin");
     CHECK(agent_names()[1] == "oracle");
     CHECK(agent_names()[2] == "external");
     for (std::size_t i = 0; i < 4; ++i) {
-        CHECK(agent_names()[i + 2] == cli_agents()[i].name);
+        CHECK(agent_names()[i + 3] == cli_agents()[i].name);
     }
     for (const auto& one : cli_agents()) {
         INFO(one.name);

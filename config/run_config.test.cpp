@@ -160,7 +160,8 @@ TEST_CASE("a value that does not fit is named with what was expected") {
     CHECK(said(R"("limits": {"max_turns": 0})").find("from 1 to 1000000") != std::string::npos);
     CHECK(said(R"("limits": [])") == "run_config.json:2: limits: expected an object, got a list");
     CHECK(said(R"("agent": "buildin")") ==
-          "run_config.json:2: agent: expected one of \"builtin\", \"oracle\", \"claude-code\", "
+          "run_config.json:2: agent: expected one of \"builtin\", \"oracle\", \"external\", "
+          "\"claude-code\", "
           "\"codex\", \"gemini-cli\", \"opencode\", got \"buildin\"; "
           "did you mean \"builtin\"?");
     CHECK(said(R"("task_args": null)") == "run_config.json:2: task_args: expected an object, got null");

@@ -125,9 +125,9 @@ TEST_CASE("a run of the no-op environment goes through all its events and the ha
     s.start(noop_run(R"([[{"text":"a"}],[{"text":"b"}]])", 2));
     CHECK(s.heard.names() == std::vector<std::string>{"TaskStartedEvent", "LogEvent", "TaskPreHookCompletedEvent",
                                                       "StepStartedEvent", "MessageEvent", "MessageEvent",
-                                                      "ScoringEvent", "StepCompletedEvent", "StepStartedEvent",
-                                                      "MessageEvent", "MessageEvent", "ScoringEvent",
-                                                      "StepCompletedEvent", "TaskCompletedEvent"});
+                                                      "AgentCompletedEvent", "ScoringEvent", "StepCompletedEvent", "StepStartedEvent",
+                                                      "MessageEvent", "MessageEvent", "AgentCompletedEvent",
+                                                      "ScoringEvent", "StepCompletedEvent", "TaskCompletedEvent"});
     for (std::size_t i = 0; i < s.heard.events.size(); ++i) {
         CHECK(s.heard.events[i]->seq == i + 1);
     }

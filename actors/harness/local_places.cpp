@@ -1,5 +1,6 @@
 #include "actors/harness/local_places.hpp"
 
+#include "actors/harness/left_places.hpp"
 #include "actors/harness/noop_environment.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ result<std::unique_ptr<local_places>> local_places::make(const config::run_confi
     if (config.environment == noop_environment_name) {
         return made;
     }
-    auto name = (fs::temp_directory_path() / "chalk-run-XXXXXX").string();
+    auto name = local_folder_template();
     if (::mkdtemp(name.data()) == nullptr) {
         return harness_failure(fmt::format("cannot make {}: {}", name, std::generic_category().message(errno)));
     }

@@ -20,8 +20,8 @@ struct journal_state {
     }
 
     std::optional<result<journal::journal_file>> file;
-    journal_opener open;
-    journal_closer closed;
+    decltype(sweep_journal::open) open;
+    decltype(sweep_journal::closed) closed;
     journal_client client;
 };
 
@@ -53,10 +53,9 @@ result<std::vector<found_run>> find_runs(const std::filesystem::path& folder, co
 
 class journal_impl final : public journal_base {
   public:
-    journal_impl(caf::actor_config& config, journal_opener open, journal_closer closed, journal_client client)
-        : journal_base(config) {
-        state.open = std::move(open);
-        state.closed = std::move(closed);
+    journal_impl(caf::actor_config& config, const sweep_journal& journal, journal_client client) : journal_base(config) {
+        state.open = journal.open;
+        state.closed = journal.closed;
         state.client = std::move(client);
     }
 
@@ -88,8 +87,10 @@ class journal_impl final : public journal_base {
 
 } // namespace
 
-journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_closer closed, journal_client client) {
-    return owner->system().spawn<journal_impl, caf::detached>(std::move(open), std::move(closed), std::move(client));
+journal_actor spawn_journal(caf::local_actor* owner, const sweep_journal& journal, journal_client client) {
+    auto& system = owner->system();
+    return journal.own_thread ? system.spawn<journal_impl, caf::detached>(journal, std::move(client))
+                              : system.spawn<journal_impl>(journal, std::move(client));
 }
 
 } // namespace chalk::actors

@@ -4,6 +4,7 @@
 /// another one over the same folder and sends the batch again.
 #pragma once
 
+#include "actors/sweep/sweep_control.hpp"
 #include "protocol/journal/journal_file.hpp"
 #include "protocol/journal/journal_reader.hpp"
 
@@ -48,14 +49,8 @@ using journal_actor = caf::typed_actor<
     /// Answer: runs_looked_up.
     caf::reacts_to<look_up_runs>>;
 
-/// Opens the journal; called on the actor's own thread.
-using journal_opener = std::function<result<journal::journal_file>()>;
-/// Hears what was written when the actor ends; called on its thread. May be empty.
-using journal_closer = std::function<void(const journal::journal_file::figures&)>;
-
 /// Monitored by the sweep. A journal that cannot be opened answers every batch with why.
-[[nodiscard]] journal_actor spawn_journal(caf::local_actor* owner, journal_opener open, journal_closer closed,
-                                          journal_client client);
+[[nodiscard]] journal_actor spawn_journal(caf::local_actor* owner, const sweep_journal& journal, journal_client client);
 
 } // namespace chalk::actors
 

@@ -7,6 +7,12 @@
 
 namespace chalk::actors {
 
+namespace {
+
+constexpr schedule::clock::time_point due_now{}; ///< due since the machine was started
+
+} // namespace
+
 schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules, resume_state before)
     : source_(std::move(source)), rules_(std::move(rules)), before_(std::move(before)), counts_(before_.counted) {
     counts_.total = cells * rules_.repeats;
@@ -16,7 +22,7 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
     for (const auto& [run, was] : before_.open) {
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
-        retries_.emplace(clock::time_point::min(),
+        retries_.emplace(due_now,
                          retry{run, was.attempts, was.last_attempt + 1, was.node_losses, false});
     }
 }
@@ -150,7 +156,7 @@ void schedule::put_back(const assignment& what, bool used) {
     change_out(what.run.cell, -1);
     const out_run& was = found.mapped();
     wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued},
-                   clock::time_point::min());
+                   due_now);
 }
 
 std::optional<schedule::clock::time_point> schedule::next_retry() const {
@@ -277,7 +283,7 @@ bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optio
     if (run.cell < next_cell_ && c.out == 0 && c.waiting_retries == 0 && !fresh_.contains({0, run.cell})) {
         c.next_repeat = rules_.repeats; // it was done and had been let go
     }
-    wait_for_retry({run, 0, last_attempt + 1, 0, true}, clock::time_point::min());
+    wait_for_retry({run, 0, last_attempt + 1, 0, true}, due_now);
     return true;
 }
 

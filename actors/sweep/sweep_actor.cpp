@@ -104,8 +104,7 @@ class sweep_impl final : public sweep_base {
     }
 
     void start_journal() {
-        const auto& journal = *state.settings->journal;
-        state.journal = spawn_journal(this, journal.open, journal.closed, journal_client(sweep_actor(this)));
+        state.journal = spawn_journal(this, *state.settings->journal, journal_client(sweep_actor(this)));
         monitor(state.journal);
     }
 

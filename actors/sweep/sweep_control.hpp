@@ -46,6 +46,7 @@ struct sweep_journal {
     std::function<void(const journal::journal_file::figures&)> closed;
     std::filesystem::path folder; ///< that transcripts' paths are relative to
     std::string node = "local";
+    bool own_thread = true; ///< false: with the other actors, as tests in virtual time need it
 };
 
 /// Number of a run, as the journal counts them.

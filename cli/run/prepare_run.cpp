@@ -1,5 +1,6 @@
 #include "cli/run/prepare_run.hpp"
 
+#include "actors/harness/left_places.hpp"
 #include "actors/tree.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/mounts.hpp"
@@ -198,14 +199,20 @@ step_result<void> open_default_runtime(boost::asio::io_context& io, prepared_run
 }
 
 void remove_leftovers(prepared_runs& prepared) {
-    if (!prepared.sandboxes) {
-        return;
+    std::size_t removed = 0;
+    const auto note = [&](const auto& left) {
+        if (left) {
+            removed += left->size();
+        } else {
+            prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
+        }
+    };
+    if (prepared.sandboxes) {
+        note(prepared.sandboxes->remove_leftovers(false));
     }
-    auto left = prepared.sandboxes->remove_leftovers(false);
-    if (!left) {
-        prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
-    } else if (!left->empty()) {
-        prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", left->size()));
+    note(actors::remove_left_places(false));
+    if (removed > 0) {
+        prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", removed));
     }
 }
 

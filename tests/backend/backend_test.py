@@ -53,7 +53,7 @@ class BackendTest(ChalkTest):
         self.assertEqual(self.backend.problems, [])
         stream = self.backend.only()
         self.assertEqual(stream.events, document["events"])
-        self.assertEqual(stream.run_id, document["run_id"])
+        self.assertEqual(stream.run_id, document["run"]["run_id"])
         self.assertEqual(len(self.spools()), spools, self.spools())
 
 

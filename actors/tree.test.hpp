@@ -130,12 +130,19 @@ struct tree {
         settle();
     }
 
-    order_ptr order(run_key key) const {
+    /// "r3", of another cell "c1r3"; of a later attempt "r3a2", so that a test tells its sandbox from the first one's.
+    static run_id name_of(run_key key, attempt_number attempt) {
+        const auto number = static_cast<std::uint32_t>(attempt);
+        return run_id::parse(fmt::format("{}r{}{}", key.cell == 0 ? "" : fmt::format("c{}", key.cell), key.index,
+                                         number == 1 ? "" : fmt::format("a{}", number)))
+            .value();
+    }
+
+    order_ptr order(run_key key, attempt_number attempt = attempt_number{1}) const {
         auto o = std::make_shared<run_order>();
         o->key = key;
-        o->config.id = run_id::parse(key.cell == 0 ? fmt::format("r{}", key.index)
-                                                   : fmt::format("c{}r{}", key.cell, key.index))
-                           .value();
+        o->attempt = attempt;
+        o->config.id = name_of(key, attempt);
         o->config.transcript_file = folder.path() / "out" / (o->config.id.str() + ".json");
         o->artifacts_folder = folder.path() / "out" / (o->config.id.str() + "_artifacts");
         o->header.run_id = o->config.id.str();
@@ -168,7 +175,7 @@ struct tree {
         services->spawn_backend_sink = spawn_sink;
         sweep_settings s;
         s.plan = std::move(plan);
-        s.make_order = [this](run_key key, attempt_number) { return order(key); };
+        s.make_order = [this](run_key key, attempt_number attempt) { return order(key, attempt); };
         s.node = {services, capacity, max_runs, {}, models};
         if (change) {
             change(s);
