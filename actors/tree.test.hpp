@@ -126,6 +126,7 @@ struct tree {
     sweep_actor sweep;
 
     ~tree() {
+        caf::anon_send_exit(sweep, caf::exit_reason::kill); // a test that failed has not ended it
         sweep = nullptr;
         settle();
     }

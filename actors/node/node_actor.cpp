@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -46,7 +47,7 @@ struct node_state {
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
     std::uint64_t last_ticket = 0;
-    std::unordered_map<ticket, order_ptr> waiting;
+    std::map<ticket, order_ptr> waiting; ///< in the order in which they came
     std::unordered_map<ticket, live_run> live;
     std::unordered_map<caf::actor_addr, ticket> by_address;
     /// Crashed runs whose transcript is being written; the outcome waits for it.

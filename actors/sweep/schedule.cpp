@@ -20,6 +20,10 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         breaker_.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
     }
     for (const auto& [run, was] : before_.open) {
+        if (rules_.stop.first_pass && before_.passed_cells.contains(run.cell)) {
+            ++counts_.skipped;
+            continue;
+        }
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
         retries_.emplace(due_now,
@@ -100,6 +104,7 @@ void schedule::close_cell(std::uint64_t number, const std::string& why) {
         ++c.next_repeat;
     }
     c.closed = true;
+    closed_some_ = closed_some_ || c.out > 0;
     for (auto r = retries_.begin(); r != retries_.end();) {
         if (r->second.run.cell == number && !r->second.requeued) {
             --c.waiting_retries;
@@ -155,8 +160,12 @@ void schedule::put_back(const assignment& what, bool used) {
     }
     change_out(what.run.cell, -1);
     const out_run& was = found.mapped();
-    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued},
-                   due_now);
+    if (open_.at(what.run.cell).closed && !was.requeued) {
+        ++counts_.skipped;
+        drop_if_done(what.run.cell);
+        return;
+    }
+    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued}, due_now);
 }
 
 std::optional<schedule::clock::time_point> schedule::next_retry() const {

@@ -22,6 +22,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace chalk::actors {
@@ -136,6 +137,8 @@ class schedule {
     /// Nothing is out and nothing will be.
     [[nodiscard]] bool complete() const noexcept;
     [[nodiscard]] const sweep_counts& counts() const noexcept { return counts_; }
+    /// True once after cells were closed: what of them was handed out and has not begun should be put back.
+    [[nodiscard]] bool take_closed() noexcept { return std::exchange(closed_some_, false); }
     /// Decisions since the last call that a user should hear of, e.g. that a cell's breaker opened.
     [[nodiscard]] std::vector<std::string> take_notices();
 
@@ -185,6 +188,7 @@ class schedule {
     std::multimap<clock::time_point, retry> retries_;
     std::optional<restart_policy> breaker_; ///< of the sweep
     std::optional<std::string> stopped_;
+    bool closed_some_ = false;
     std::vector<std::string> notices_;
     sweep_counts counts_;
 };

@@ -218,6 +218,23 @@ TEST_CASE("a cell's breaker closes that cell alone, and says so") {
     CHECK(s.complete());
 }
 
+TEST_CASE("what a closed cell has not begun is skipped when it is put back, and what of another cell was comes again") {
+    auto rules = repeats(2);
+    rules.breaker = {1, seconds(60), config::breaker_scope::cell};
+    auto s = plan(2, rules);
+    while (s.next(start)) {
+    }
+    CHECK_FALSE(s.take_closed());
+    static_cast<void>(s.finished({0, 0}, broken, std::nullopt, start));
+    CHECK(s.take_closed());
+    CHECK_FALSE(s.take_closed());
+    s.put_back({{0, 1}, 1}, true);
+    s.put_back({{1, 1}, 1}, true);
+    CHECK(s.counts().skipped == 1);
+    CHECK(s.next(start) == schedule::assignment{{1, 1}, 2});
+    CHECK(s.next(start) == std::nullopt);
+}
+
 TEST_CASE("errors that are further apart than the window do not open a breaker") {
     auto rules = repeats(10);
     rules.breaker = {2, seconds(60), config::breaker_scope::sweep};

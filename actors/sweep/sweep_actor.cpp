@@ -222,6 +222,9 @@ class sweep_impl final : public sweep_base {
     }
 
     void say_decisions() {
+        if (state.plan->take_closed()) {
+            send(state.node, withdraw_runs{});
+        }
         for (const auto& notice : state.plan->take_notices()) {
             watch().sweep_said(notice);
         }

@@ -151,8 +151,8 @@ class Runs(ChalkTest):
                 document = self.only(transcripts)
                 kinds = [e["type"] for e in document["events"] if e["type"] != "LogEvent"]
                 step = [
-                    "StepStartedEvent", "MessageEvent", "MessageEvent", "ToolResultEvent", "MessageEvent", "ScoringEvent",
-                    "StepCompletedEvent",
+                    "StepStartedEvent", "MessageEvent", "MessageEvent", "ToolResultEvent", "MessageEvent",
+                    "AgentCompletedEvent", "ScoringEvent", "StepCompletedEvent",
                 ]
                 self.assertEqual(
                     kinds,
