@@ -87,7 +87,6 @@ class delivery {
     state state_ = state::idle;
     std::deque<std::size_t> sizes_; ///< of events that were not taken yet
     std::uint64_t taken_ = 0;       ///< highest number that the backend has
-    std::uint64_t sent_ = 0;        ///< highest number that was ever sent
     unsigned failures_ = 0;         ///< in a row
     bool complete_ = false;         ///< no event follows
     bool settled_ = false;

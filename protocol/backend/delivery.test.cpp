@@ -120,7 +120,18 @@ TEST_CASE("a refusal ends the sending; what is left is told when the run ends") 
     CHECK(find<delivery::settle>(end)->why == "HTTP 401");
 }
 
-TEST_CASE("an acknowledgement that takes back, or that is of what was never sent, ends the sending") {
+TEST_CASE("what an earlier sender brought is acknowledged ahead of what this one has sent, and not sent again") {
+    delivery d({patient_retry, 1, 100});
+    (void)d.add(1, false);
+    (void)d.add(1, false);
+    (void)d.add(1, true);
+    const auto end = d.on_acknowledged(3);
+    CHECK_FALSE(find<delivery::send>(end));
+    REQUIRE(find<delivery::settle>(end));
+    CHECK(find<delivery::settle>(end)->left == 0);
+}
+
+TEST_CASE("an acknowledgement that takes back, or that is of what there is not, ends the sending") {
     for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{9}}) {
         delivery d;
         (void)d.add(1, false);

@@ -105,7 +105,8 @@ class Sink(BackendTest):
                 self.assert_outcome(document, "passed")
                 eventually(lambda: not self.backend.faults["Events"] or self.spools(), 5, "the faults were met")
                 if self.spools():
-                    self.assertEqual(self.send().returncode, 0)
+                    sent = self.send()
+                    self.assertEqual(sent.returncode, 0, sent.stdout + sent.stderr)
                 self.assert_all_delivered(document)
                 self.assertGreater(self.backend.only().duplicates, 0, "what was taken without an answer came again")
 

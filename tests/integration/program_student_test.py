@@ -47,7 +47,9 @@ class ProgramTest(ChalkTest):
         return document
 
     def said(self, document):
-        return [event["text"] for event in events(document, "MessageEvent") if event["role"] == "assistant"]
+        """What the program printed; a call over MCP is a message of the agent's too, without text."""
+        return [event["text"] for event in events(document, "MessageEvent")
+                if event["role"] == "assistant" and not event.get("tool_calls")]
 
 
 ASKS_ON = """
