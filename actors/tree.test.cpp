@@ -1,4 +1,5 @@
 #include "actors/tree.test.hpp"
+
 #include "protocol/backend/spool.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>

@@ -1,5 +1,5 @@
-/// A whole tree on one thread and in virtual time: a stand-in for the runtime that records what it is asked, and a watcher
-/// that keeps what it hears.
+/// A whole tree on one thread and in virtual time: a stand-in for the runtime that records what it is asked, and a
+/// watcher that keeps what it hears.
 #pragma once
 
 #include "actors/sweep/interfaces.hpp"

@@ -134,13 +134,14 @@ exit_code bench_dispatch(const dispatch_flags& flags) {
         fmt::print("{}\n", out.dump(2));
         return exit_code::fine;
     }
-    fmt::print("{} empty runs: {:.0f}/s (first tenth {:.0f}/s, last tenth {:.0f}/s), {} ended in error as injected\n"
-               "a run: {} actors, {:.2f} journal rows, {:.4f} syncs; memory {:.1f} MiB after a tenth, {:.1f} MiB at the "
-               "end\n",
-               said->runs, out["per_s"].get<double>(), out["first_tenth_per_s"].get<double>(),
-               out["last_tenth_per_s"].get<double>(), said->errors, bench::actors_per_run,
-               out["journal_rows_per_run"].get<double>(), out["journal_syncs_per_run"].get<double>(),
-               static_cast<double>(said->memory_early) / (1 << 20), static_cast<double>(said->memory_late) / (1 << 20));
+    fmt::print(
+        "{} empty runs: {:.0f}/s (first tenth {:.0f}/s, last tenth {:.0f}/s), {} ended in error as injected\n"
+        "a run: {} actors, {:.2f} journal rows, {:.4f} syncs; memory {:.1f} MiB after a tenth, {:.1f} MiB at the "
+        "end\n",
+        said->runs, out["per_s"].get<double>(), out["first_tenth_per_s"].get<double>(),
+        out["last_tenth_per_s"].get<double>(), said->errors, bench::actors_per_run,
+        out["journal_rows_per_run"].get<double>(), out["journal_syncs_per_run"].get<double>(),
+        static_cast<double>(said->memory_early) / (1 << 20), static_cast<double>(said->memory_late) / (1 << 20));
     return exit_code::fine;
 }
 

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdio>
-
 #include <memory>
 
 namespace chalk::cli {

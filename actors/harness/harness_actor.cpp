@@ -207,10 +207,10 @@ class harness : public harness_core::stateful_base<harness_state> {
         }
         const auto turn_deadline =
             config::has_external_agent(options_.config) ? defaults::external_message : defaults::model_turn;
-        state.agent = spawn_agent(this,
-                                  {options_.config.agent, options_.config.limit, std::move(*mind),
-                                   make_spending_question(), turn_deadline},
-                                  state.tools, agent_owner(self()));
+        state.agent = spawn_agent(
+            this,
+            {options_.config.agent, options_.config.limit, std::move(*mind), make_spending_question(), turn_deadline},
+            state.tools, agent_owner(self()));
         adopt(state.agent);
     }
 

@@ -123,11 +123,11 @@ config::run_config noop_run(const char* script, std::size_t steps = 1) {
 TEST_CASE("a run of the no-op environment goes through all its events and the harness quits normally", "[harness]") {
     stage s;
     s.start(noop_run(R"([[{"text":"a"}],[{"text":"b"}]])", 2));
-    CHECK(s.heard.names() == std::vector<std::string>{"TaskStartedEvent", "LogEvent", "TaskPreHookCompletedEvent",
-                                                      "StepStartedEvent", "MessageEvent", "MessageEvent",
-                                                      "AgentCompletedEvent", "ScoringEvent", "StepCompletedEvent", "StepStartedEvent",
-                                                      "MessageEvent", "MessageEvent", "AgentCompletedEvent",
-                                                      "ScoringEvent", "StepCompletedEvent", "TaskCompletedEvent"});
+    CHECK(s.heard.names() ==
+          std::vector<std::string>{"TaskStartedEvent", "LogEvent", "TaskPreHookCompletedEvent", "StepStartedEvent",
+                                   "MessageEvent", "MessageEvent", "AgentCompletedEvent", "ScoringEvent",
+                                   "StepCompletedEvent", "StepStartedEvent", "MessageEvent", "MessageEvent",
+                                   "AgentCompletedEvent", "ScoringEvent", "StepCompletedEvent", "TaskCompletedEvent"});
     for (std::size_t i = 0; i < s.heard.events.size(); ++i) {
         CHECK(s.heard.events[i]->seq == i + 1);
     }
@@ -336,7 +336,8 @@ TEST_CASE("a limit on time counts the actor system's clock", "[harness]") {
     auto mind = std::make_shared<hand_model>();
     config::limits limits;
     limits.max_time = 60s;
-    auto agent = spawn_agent(s.owner.ptr(), {.name = "builtin", .limits = limits, .mind = mind, .spending = nullptr}, tools, watcher);
+    auto agent = spawn_agent(s.owner.ptr(), {.name = "builtin", .limits = limits, .mind = mind, .spending = nullptr},
+                             tools, watcher);
     caf::anon_send(agent, work_on_step{0, {}});
     model::turn calling;
     calling.tool_calls = {{"1", "t", json::object()}};

@@ -1,5 +1,5 @@
-/// The names of local runs' folders, which say whose they are, so that what a killed chalk left is told from what a living
-/// one uses. No CAF: commands use it too.
+/// The names of local runs' folders, which say whose they are, so that what a killed chalk left is told from what a
+/// living one uses. No CAF: commands use it too.
 #pragma once
 
 #include "protocol/core/result.hpp"

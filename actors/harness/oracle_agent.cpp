@@ -27,15 +27,17 @@ class oracle : public agent_actor::stateful_base<oracle_state> {
 
     behavior_type make_behavior() override {
         state.commands = confinement::student_commands::make(io_, options_.student);
-        return {
-            [](const hear_message&) {}, // it knows the answer
-            [](const use_tools&) {},       [this](const work_on_step& m) { begin(m); },
-            [](const event_flow&) {}, // one program, one message
-            [](const turn_arrived&) {},    [](const tool_finished&) {},
-            [](const program_printed&) {}, [this](const program_ended& m) { ended(m.how); },
-            [this](const program_cleaned_up& m) { cleaned_up(m.report); },
-            [](const spending_told&) {}, // it asks no model
-            [](const look_at_spending&) {}};
+        return {[](const hear_message&) {}, // it knows the answer
+                [](const use_tools&) {},
+                [this](const work_on_step& m) { begin(m); },
+                [](const event_flow&) {}, // one program, one message
+                [](const turn_arrived&) {},
+                [](const tool_finished&) {},
+                [](const program_printed&) {},
+                [this](const program_ended& m) { ended(m.how); },
+                [this](const program_cleaned_up& m) { cleaned_up(m.report); },
+                [](const spending_told&) {}, // it asks no model
+                [](const look_at_spending&) {}};
     }
 
   private:

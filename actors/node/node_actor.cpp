@@ -172,10 +172,10 @@ class node_impl final : public node_base {
         if (order->models && state.settings.models) {
             models = make_model_socket(*state.settings.models, *state.settings.services->site.io, *order, who);
             record->keep_account(models->payer);
-            models->payer->on_spending([sweep = state.sweep, run = order->key, attempt = order->attempt](
-                                           const gateway::spending& spent) {
-                caf::anon_send(sweep, run_spent{run, attempt, {spent.tokens, spent.usd}});
-            });
+            models->payer->on_spending(
+                [sweep = state.sweep, run = order->key, attempt = order->attempt](const gateway::spending& spent) {
+                    caf::anon_send(sweep, run_spent{run, attempt, {spent.tokens, spent.usd}});
+                });
         }
         auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this),
                                        models ? models->path : std::filesystem::path{}});

@@ -209,41 +209,40 @@ class run_impl final : public run_base {
 
     void obey(const run_commands& commands) {
         for (const auto& command : commands) {
-            std::visit(
-                overloaded{
-                    [this](const run_do::prepare&) {
-                        state.stages.enter(run_stage::prepare, clock().now());
-                        state.site->prepare();
-                    },
-                    [this](const run_do::start&) {
-                        state.stages.enter(run_stage::setup, clock().now());
-                        state.site->start();
-                    },
-                    [this](const run_do::announce_prepared&) {
-                        state.setup.services->watch->run_prepared(*state.setup.order);
-                    },
-                    [this](const run_do::cancel& c) { state.site->cancel(c.reason); },
-                    [this](const run_do::kill&) { state.site->kill(); },
-                    [this](const run_do::remove&) { state.site->remove(); },
-                    [this](const run_do::append& a) {
-                        say_spending(a.body);
-                        tell(state.setup.record->add_own(a.body, now()));
-                    },
-                    [this](const run_do::record&) {
-                        state.stages.enter(run_stage::teardown, clock().now());
-                        write();
-                    },
-                    [this](const run_do::set_deadline& d) {
-                        in_force(d.kind) = ++state.deadline_generation;
-                        send(state.setup.node, set_deadline{state.setup.who, d.kind, in_force(d.kind), d.after});
-                    },
-                    [this](const run_do::clear_deadline& d) {
-                        in_force(d.kind) = ++state.deadline_generation;
-                        send(state.setup.node, clear_deadline{state.setup.who, d.kind});
-                    },
-                    [this](const run_do::report& r) { report(r); },
-                },
-                command);
+            std::visit(overloaded{
+                           [this](const run_do::prepare&) {
+                               state.stages.enter(run_stage::prepare, clock().now());
+                               state.site->prepare();
+                           },
+                           [this](const run_do::start&) {
+                               state.stages.enter(run_stage::setup, clock().now());
+                               state.site->start();
+                           },
+                           [this](const run_do::announce_prepared&) {
+                               state.setup.services->watch->run_prepared(*state.setup.order);
+                           },
+                           [this](const run_do::cancel& c) { state.site->cancel(c.reason); },
+                           [this](const run_do::kill&) { state.site->kill(); },
+                           [this](const run_do::remove&) { state.site->remove(); },
+                           [this](const run_do::append& a) {
+                               say_spending(a.body);
+                               tell(state.setup.record->add_own(a.body, now()));
+                           },
+                           [this](const run_do::record&) {
+                               state.stages.enter(run_stage::teardown, clock().now());
+                               write();
+                           },
+                           [this](const run_do::set_deadline& d) {
+                               in_force(d.kind) = ++state.deadline_generation;
+                               send(state.setup.node, set_deadline{state.setup.who, d.kind, in_force(d.kind), d.after});
+                           },
+                           [this](const run_do::clear_deadline& d) {
+                               in_force(d.kind) = ++state.deadline_generation;
+                               send(state.setup.node, clear_deadline{state.setup.who, d.kind});
+                           },
+                           [this](const run_do::report& r) { report(r); },
+                       },
+                       command);
         }
     }
 

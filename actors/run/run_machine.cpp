@@ -369,10 +369,11 @@ failure run_machine::part_took_too_long() const {
                                 : timeout_failure(fmt::format("the harness said nothing within {} s of its start",
                                                               in_seconds(deadlines_.first_event)));
     case run_phase::agent:
-        return timeout_failure(
-            fmt::format("the agent's work on a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
+        return timeout_failure(fmt::format("the agent's work on a step took longer than {} s",
+                                           in_seconds(phase_deadline().value_or(milliseconds{}))));
     case run_phase::score:
-        return timeout_failure(fmt::format("scoring a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
+        return timeout_failure(
+            fmt::format("scoring a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
     }
     return timeout_failure("the run took too long");
 }

@@ -41,7 +41,7 @@ struct run_order {
     std::optional<run_backend> backend; ///< absent: none
     bool sandboxed = true;              ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
-    bool transcript = true; ///< false: its outcome alone is kept (`chalk bench dispatch`)
+    bool transcript = true;         ///< false: its outcome alone is kept (`chalk bench dispatch`)
     std::optional<failure> refused; ///< why it cannot even begin: its outcome
     run_deadlines deadlines;
     sandbox_request request; ///< of a sandboxed run
@@ -53,7 +53,7 @@ struct run_result {
     order_ptr order;
     outcome how;
     std::optional<double> score;
-    std::optional<milliseconds> duration; ///< from its first to its last event; absent when it never began
+    std::optional<milliseconds> duration;           ///< from its first to its last event; absent when it never began
     std::vector<std::optional<double>> step_scores; ///< by step; nullopt: it was not judged
     journal::spending spent;
     journal::stage_durations took;

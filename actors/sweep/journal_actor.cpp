@@ -53,7 +53,8 @@ result<std::vector<found_run>> find_runs(const std::filesystem::path& folder, co
 
 class journal_impl final : public journal_base {
   public:
-    journal_impl(caf::actor_config& config, const sweep_journal& journal, journal_client client) : journal_base(config) {
+    journal_impl(caf::actor_config& config, const sweep_journal& journal, journal_client client)
+        : journal_base(config) {
         state.open = journal.open;
         state.closed = journal.closed;
         state.client = std::move(client);
@@ -65,9 +66,8 @@ class journal_impl final : public journal_base {
             [this](const write_records& m) { write(*m.records); },
             [this](const look_up_runs& m) {
                 auto& file = *state.file;
-                send(state.client,
-                     runs_looked_up{file ? find_runs(file->folder(), m.ids) : result<std::vector<found_run>>{
-                                                                                  file.error()}});
+                send(state.client, runs_looked_up{file ? find_runs(file->folder(), m.ids)
+                                                       : result<std::vector<found_run>>{file.error()}});
             },
         };
     }

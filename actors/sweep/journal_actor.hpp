@@ -1,7 +1,7 @@
 /// The sweep's journal as an actor: the one writer, on a thread of its own, since each batch waits for the disk.
 ///
-/// Owner: the sweep, which sends one batch at a time and goes on only when that is durable. If it dies, the sweep starts
-/// another one over the same folder and sends the batch again.
+/// Owner: the sweep, which sends one batch at a time and goes on only when that is durable. If it dies, the sweep
+/// starts another one over the same folder and sends the batch again.
 #pragma once
 
 #include "actors/sweep/sweep_control.hpp"

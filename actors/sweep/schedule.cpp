@@ -26,8 +26,7 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         }
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
-        retries_.emplace(due_now,
-                         retry{run, was.attempts, was.last_attempt + 1, was.node_losses, false});
+        retries_.emplace(due_now, retry{run, was.attempts, was.last_attempt + 1, was.node_losses, false});
     }
 }
 
@@ -213,7 +212,8 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     if (how.status == outcome_status::error) {
         note_error(run, now);
         const bool again = !stopped_ && !cut_off && !open_.at(run.cell).closed &&
-                           was.charged < rules_.retry.max_attempts && std::ranges::find(rules_.retry.on, *how.kind) != rules_.retry.on.end();
+                           was.charged < rules_.retry.max_attempts &&
+                           std::ranges::find(rules_.retry.on, *how.kind) != rules_.retry.on.end();
         if (again) {
             const auto doublings = std::min<std::uint32_t>(was.charged - 1, 20);
             const auto wait = std::min(rules_.retry.max_backoff, rules_.retry.backoff * (std::int64_t{1} << doublings));
@@ -281,7 +281,8 @@ schedule::after_loss schedule::lost(run_key run, clock::time_point now) {
 
 bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optional<outcome>& how,
                        std::optional<double> score) {
-    const bool waits = std::any_of(retries_.begin(), retries_.end(), [&](const auto& r) { return r.second.run == run; });
+    const bool waits =
+        std::any_of(retries_.begin(), retries_.end(), [&](const auto& r) { return r.second.run == run; });
     if (out_.contains(run) || waits) {
         return false;
     }
@@ -308,7 +309,8 @@ void schedule::stop(std::string why) {
 
 bool schedule::sealed() const noexcept {
     return rules_.seal_at && !out_.empty() && fresh_.empty() && retries_.empty() && all_opened_ && !stopped_ &&
-           static_cast<double>(counts_.ended() + counts_.skipped) >= *rules_.seal_at * static_cast<double>(counts_.total);
+           static_cast<double>(counts_.ended() + counts_.skipped) >=
+               *rules_.seal_at * static_cast<double>(counts_.total);
 }
 
 bool schedule::complete() const noexcept {

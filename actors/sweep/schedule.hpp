@@ -42,8 +42,8 @@ struct schedule_rules {
     config::breaker_rules breaker;
     /// Once this share of all runs has ended and nothing waits to be started, those still out are to be cut off.
     std::optional<double> seal_at;
-    /// A run that is cancelled, or not started when the sweep is stopped, has that as its outcome (`chalk run`). Else it
-    /// has none, and a resume runs it.
+    /// A run that is cancelled, or not started when the sweep is stopped, has that as its outcome (`chalk run`). Else
+    /// it has none, and a resume runs it.
     bool cancelled_counts = false;
     std::size_t open_cells = 1024; ///< cells that share the slots; the next one opens when one has started all its runs
 };
@@ -79,7 +79,7 @@ struct resumed_run {
 struct resume_state {
     /// True for runs that have their outcome. Null: none has.
     std::function<bool(run_key)> closed;
-    std::map<run_key, resumed_run> open; ///< runs that were started and have none
+    std::map<run_key, resumed_run> open;  ///< runs that were started and have none
     std::set<std::uint64_t> passed_cells; ///< for first_pass
     sweep_counts counted;                 ///< of the closed runs
 };
@@ -116,8 +116,7 @@ class schedule {
         unknown   ///< was not out: a second report, which changes nothing
     };
     /// A run out under seal_at (`sealed`) counts, whatever it is.
-    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score,
-                                   clock::time_point now);
+    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score, clock::time_point now);
 
     enum class after_loss { again, give_up, unknown };
     /// The node that had `run` was lost: it is handed out again without charge, or ends as node_lost.

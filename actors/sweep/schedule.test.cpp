@@ -324,12 +324,13 @@ TEST_CASE("an assignment that is put back comes again under its own number") {
 
 TEST_CASE("ten million cells are opened as they are needed") {
     std::uint64_t asked = 0;
-    schedule s(10'000'000,
-               [&asked](std::uint64_t from) {
-                   ++asked;
-                   return std::optional(from);
-               },
-               repeats(1));
+    schedule s(
+        10'000'000,
+        [&asked](std::uint64_t from) {
+            ++asked;
+            return std::optional(from);
+        },
+        repeats(1));
     REQUIRE(s.next(start));
     CHECK(asked <= 1024);
     CHECK(s.counts().total == 10'000'000);

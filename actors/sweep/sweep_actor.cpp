@@ -90,12 +90,10 @@ class sweep_impl final : public sweep_base {
 
   private:
     watcher& watch() { return *state.settings->node.services->watch; }
-    const sweep_journal* journal_of() const {
-        return state.settings->journal ? &*state.settings->journal : nullptr;
-    }
+    const sweep_journal* journal_of() const { return state.settings->journal ? &*state.settings->journal : nullptr; }
     std::uint64_t number(run_key run) const {
-        return static_cast<std::uint64_t>(number_of(run, state.settings->journal ? state.settings->journal->repeats
-                                                                                : 1'000'000'000));
+        return static_cast<std::uint64_t>(
+            number_of(run, state.settings->journal ? state.settings->journal->repeats : 1'000'000'000));
     }
 
     void start_node() {
@@ -147,10 +145,10 @@ class sweep_impl final : public sweep_base {
             state.unaffordable = what;
             return false;
         case spending_book::answer::never:
-            state.plan->stop(fmt::format("the budget is spent: {} tokens and {:.4f} USD of it, and the next run may take "
-                                         "{} tokens and {:.4f} USD",
-                                         state.budget->spent().tokens, state.budget->spent().usd, wanted.tokens,
-                                         wanted.usd));
+            state.plan->stop(
+                fmt::format("the budget is spent: {} tokens and {:.4f} USD of it, and the next run may take "
+                            "{} tokens and {:.4f} USD",
+                            state.budget->spent().tokens, state.budget->spent().usd, wanted.tokens, wanted.usd));
             state.plan->put_back(what);
             return false;
         }

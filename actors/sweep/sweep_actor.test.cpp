@@ -17,8 +17,10 @@ struct journalled : tree {
     static schedule_rules rules(std::uint64_t repeats, std::uint32_t attempts = 1) {
         schedule_rules out;
         out.repeats = repeats;
-        out.retry = {.max_attempts = attempts, .on = {error_class::harness, error_class::sandbox},
-                     .backoff = 1000ms, .max_backoff = 1000ms};
+        out.retry = {.max_attempts = attempts,
+                     .on = {error_class::harness, error_class::sandbox},
+                     .backoff = 1000ms,
+                     .max_backoff = 1000ms};
         return out;
     }
 
@@ -228,14 +230,15 @@ TEST_CASE("a sweep that stops takes back what waits at the node, and a paused on
     CHECK(t.rows().at(1).attempts.back().counts);
 }
 
-TEST_CASE("a run that does not fit the budget waits for what others do not spend, and one that never will ends the sweep") {
+TEST_CASE(
+    "a run that does not fit the budget waits for what others do not spend, and one that never will ends the sweep") {
     tree t;
-    t.models = gateway_site{{}, t.folder.path(), [](caf::local_actor* owner, boost::asio::io_context&,
-                                                    const gateway::gateway_settings&) {
-                                return owner->system().spawn([](gateway_actor::pointer) -> gateway_actor::behavior_type {
-                                    return {[](const open_socket&) {}, [](const close_socket&) {}};
-                                });
-                            }};
+    t.models = gateway_site{
+        {}, t.folder.path(), [](caf::local_actor* owner, boost::asio::io_context&, const gateway::gateway_settings&) {
+            return owner->system().spawn([](gateway_actor::pointer) -> gateway_actor::behavior_type {
+                return {[](const open_socket&) {}, [](const close_socket&) {}};
+            });
+        }};
     t.start(one_cell(3), [&](sweep_settings& s) {
         s.budget.tokens = 100;
         s.make_order = [&t](run_key key, attempt_number) {

@@ -167,8 +167,11 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
     settings.make_order = [&](actors::run_key key, attempt_number attempt) {
         return make_order(options, repeats, key, attempt);
     };
-    settings.capacity = {.memory = {}, .disk = {}, .processes = 0,
-                         .milli_cpus = static_cast<std::uint32_t>(options.at_once), .open_files = 0};
+    settings.capacity = {.memory = {},
+                         .disk = {},
+                         .processes = 0,
+                         .milli_cpus = static_cast<std::uint32_t>(options.at_once),
+                         .open_files = 0};
     settings.window = actors::with_slack(options.at_once);
     settings.watch = watch;
     settings.journal.emplace();

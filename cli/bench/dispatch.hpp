@@ -22,9 +22,9 @@ struct dispatch_options {
 };
 
 struct dispatched {
-    double seconds = 0;         ///< from the start of the tree to the end of the journal
-    double first_tenth_s = 0;   ///< until a tenth of the runs had their outcome
-    double last_tenth_s = 0;    ///< the last tenth's time
+    double seconds = 0;       ///< from the start of the tree to the end of the journal
+    double first_tenth_s = 0; ///< until a tenth of the runs had their outcome
+    double last_tenth_s = 0;  ///< the last tenth's time
     std::uint64_t runs = 0;
     std::uint64_t errors = 0;   ///< outcomes of class error, by the journal
     std::uint64_t injected = 0; ///< that were to fail; each has its class in the journal, or this is a failure

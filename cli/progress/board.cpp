@@ -101,8 +101,8 @@ void board::ended(const actors::run_result& what, const actors::sweep_counts& co
 
 /// Runs a second, over the last half minute.
 double board::rate(clock::time_point now) const {
-    const auto from = recent_.empty() || recent_.size() < 2 ? std::pair(start_, ended_before_.value_or(0))
-                                                            : recent_.front();
+    const auto from =
+        recent_.empty() || recent_.size() < 2 ? std::pair(start_, ended_before_.value_or(0)) : recent_.front();
     const double took = std::chrono::duration<double>(now - from.first).count();
     return took <= 0 ? 0 : static_cast<double>(counts_.ended() - std::min(counts_.ended(), from.second)) / took;
 }
@@ -147,8 +147,8 @@ void board::add_cells(std::vector<std::string>& out, std::size_t most) const {
     const std::size_t shown = std::min({order.size(), most, cells_shown});
     for (std::size_t i = 0; i < shown; ++i) {
         const cell& c = *order[i];
-        out.push_back(fmt::format("  {:>4} running {:>6} passed {:>6} failed {:>5} errors  {:>6}  {}", c.running, c.passed,
-                                  c.failed, c.errors,
+        out.push_back(fmt::format("  {:>4} running {:>6} passed {:>6} failed {:>5} errors  {:>6}  {}", c.running,
+                                  c.passed, c.failed, c.errors,
                                   c.scored == 0 ? std::string("-")
                                                 : fmt::format("{:.3f}", c.score_sum / static_cast<double>(c.scored)),
                                   c.label));
@@ -176,8 +176,8 @@ std::vector<std::string> board::lines(std::size_t width, std::size_t height, clo
                                             : static_cast<double>(counts_.ended() + counts_.skipped) /
                                                   static_cast<double>(counts_.total);
     std::vector<std::string> out = {bar(share, 20) + " " + status_line(now)};
-    const std::size_t rest = height > 1 + slowest_shown + failures_.size() ? height - 1 - slowest_shown - failures_.size()
-                                                                           : 0;
+    const std::size_t rest =
+        height > 1 + slowest_shown + failures_.size() ? height - 1 - slowest_shown - failures_.size() : 0;
     if (rest > 1) {
         add_cells(out, rest - 1);
         add_slowest(out, now);

@@ -22,8 +22,7 @@ class board {
 
     void began(const actors::run_order& order, clock::time_point now);
     /// `retried`: another attempt follows.
-    void ended(const actors::run_result& what, const actors::sweep_counts& counts, bool retried,
-               clock::time_point now);
+    void ended(const actors::run_result& what, const actors::sweep_counts& counts, bool retried, clock::time_point now);
 
     [[nodiscard]] const actors::sweep_counts& counts() const noexcept { return counts_; }
     [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }

@@ -47,8 +47,9 @@ TEST_CASE("the status line counts what is done, what runs, how it goes and how l
     counts.scored = 10;
     b.ended(ended(order(0, 0), outcome::passed(), 1.0), counts, false, start + seconds(10));
     // The first outcome came after ten seconds; nine had been there before.
-    CHECK(b.status_line(start + seconds(10)) == "10 of 50 done, 1 running, 9 passed, 1 failed, 0 errors, mean score 0.9, "
-                                                "0:10, 0.1/s, 6:40 left");
+    CHECK(b.status_line(start + seconds(10)) ==
+          "10 of 50 done, 1 running, 9 passed, 1 failed, 0 errors, mean score 0.9, "
+          "0:10, 0.1/s, 6:40 left");
     CHECK(b.summary(counts, start + seconds(3700)) ==
           "10 of 50 done, 0 running, 9 passed, 1 failed, 0 errors, mean score 0.9, 1:01:40");
 }

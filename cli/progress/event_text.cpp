@@ -93,8 +93,8 @@ std::vector<std::string> event_text(const event& e) {
             },
             [&](const limit_reached& x) { add_text(out, "limit reached: ", x.message); },
             [&](const agent_completed& x) {
-                add_text(out, fmt::format("the agent's work on step {} is over after {} ms", x.step + 1,
-                                          x.duration.count()),
+                add_text(out,
+                         fmt::format("the agent's work on step {} is over after {} ms", x.step + 1, x.duration.count()),
                          {});
             },
             [&](const artifact_saved& x) { add_text(out, "artifact saved: ", x.path); },

@@ -192,9 +192,9 @@ step_result<void> open_default_runtime(boost::asio::io_context& io, prepared_run
         return opened.error();
     }
     prepared.sandboxes = std::move(*opened);
-    prepared.notes.insert(prepared.notes.begin(),
-                          fmt::format("no --runtime was given: using {}, whose sandboxes share this machine's kernel",
-                                      default_runtime));
+    prepared.notes.insert(
+        prepared.notes.begin(),
+        fmt::format("no --runtime was given: using {}, whose sandboxes share this machine's kernel", default_runtime));
     return {};
 }
 

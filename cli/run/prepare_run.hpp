@@ -7,7 +7,6 @@
 #include "cli/run/description.hpp"
 #include "cli/run/limits.hpp"
 #include "cli/run/options.hpp"
-
 #include "protocol/core/own_keys.hpp"
 
 #include <boost/asio/io_context.hpp>

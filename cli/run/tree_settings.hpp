@@ -10,9 +10,8 @@
 namespace chalk::cli {
 
 /// All but the plan and the orders. error_class::harness: a helper of this build is missing.
-[[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,
-                                                               const run_options& options,
-                                                               std::shared_ptr<actors::watcher> watch);
+[[nodiscard]] result<actors::tree_settings>
+make_tree_settings(const prepared_runs& prepared, const run_options& options, std::shared_ptr<actors::watcher> watch);
 
 /// With `runs` as one cell. The arguments are referred to and must outlive the tree.
 [[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,

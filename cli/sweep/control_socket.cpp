@@ -125,8 +125,8 @@ class control_socket_impl final : public control_socket {
             acceptor.listen(16, error);
         }
         if (error) {
-            return sandbox_failure(fmt::format("cannot listen on {} in the sweep's folder: {}", socket_name,
-                                               error.message()));
+            return sandbox_failure(
+                fmt::format("cannot listen on {} in the sweep's folder: {}", socket_name, error.message()));
         }
         accept(state_);
         return {};
@@ -228,19 +228,31 @@ result<std::string> ask_sweep(const fs::path& folder, const actors::sweep_contro
 
 std::string to_line(const actors::sweep_control& what) {
     namespace control = actors::control;
-    const json object = std::visit(
-        overloaded{
-            [](const control::pause&) { return json{{"command", "pause"}}; },
-            [](const control::resume&) { return json{{"command", "resume"}}; },
-            [](const control::cancel& c) { return json{{"command", "cancel"}, {"reason", c.reason}}; },
-            [](const control::concurrency& c) {
-                return json{{"command", "concurrency"}, {"runs", c.runs ? json(*c.runs) : json()}};
-            },
-            [](const control::requeue& c) { return json{{"command", "requeue"}, {"runs", c.runs}}; },
-            [](const control::drain& c) { return json{{"command", "drain"}, {"node", c.node}}; },
-            [](const control::look&) { return json{{"command", "status"}}; },
-        },
-        what);
+    const json object =
+        std::visit(overloaded{
+                       [](const control::pause&) {
+                           return json{{"command", "pause"}};
+                       },
+                       [](const control::resume&) {
+                           return json{{"command", "resume"}};
+                       },
+                       [](const control::cancel& c) {
+                           return json{{"command", "cancel"}, {"reason", c.reason}};
+                       },
+                       [](const control::concurrency& c) {
+                           return json{{"command", "concurrency"}, {"runs", c.runs ? json(*c.runs) : json()}};
+                       },
+                       [](const control::requeue& c) {
+                           return json{{"command", "requeue"}, {"runs", c.runs}};
+                       },
+                       [](const control::drain& c) {
+                           return json{{"command", "drain"}, {"node", c.node}};
+                       },
+                       [](const control::look&) {
+                           return json{{"command", "status"}};
+                       },
+                   },
+                   what);
     return dump_json(object);
 }
 
@@ -280,8 +292,8 @@ result<actors::sweep_control> parse_control(std::string_view line) {
     } catch (const json::exception& why) {
         return config_failure(fmt::format("{}: {}", command, why.what()));
     }
-    return config_failure(
-        fmt::format("there is no command {}; known: pause, resume, cancel, concurrency, requeue, drain, status", command));
+    return config_failure(fmt::format(
+        "there is no command {}; known: pause, resume, cancel, concurrency, requeue, drain, status", command));
 }
 
 } // namespace chalk::cli

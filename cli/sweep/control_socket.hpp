@@ -26,9 +26,8 @@ class control_socket {
     using handler = std::function<void(actors::sweep_control, std::function<void(result<std::string>)>)>;
 
     /// error_class::sandbox names the socket and the system's reason.
-    [[nodiscard]] static result<std::unique_ptr<control_socket>> open(boost::asio::io_context& io,
-                                                                      const std::filesystem::path& folder,
-                                                                      handler handle);
+    [[nodiscard]] static result<std::unique_ptr<control_socket>>
+    open(boost::asio::io_context& io, const std::filesystem::path& folder, handler handle);
     control_socket() = default;
     control_socket(const control_socket&) = delete;
     control_socket& operator=(const control_socket&) = delete;

@@ -63,7 +63,8 @@ step_result<std::optional<gateway::gateway_settings>> models_of(sweep_site& site
     std::optional<gateway::gateway_settings> found;
     const auto& matrix = site.runs().matrix();
     std::size_t looked = 0;
-    for (auto cell = matrix.next_kept(0); cell && looked < cells_checked; cell = matrix.next_kept(*cell + 1), ++looked) {
+    for (auto cell = matrix.next_kept(0); cell && looked < cells_checked;
+         cell = matrix.next_kept(*cell + 1), ++looked) {
         auto one = make_gateway_settings(site.how(), site.runs().cell(*cell)->config, providers);
         if (!one) {
             return refused{one.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
@@ -132,8 +133,9 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     if (!settings) {
         return refuse({exit_code::machine_lacks, settings.error().message});
     }
-    settings->plan.emplace(matrix.count_kept(), [&matrix](std::uint64_t from) { return matrix.next_kept(from); },
-                           rules_of(file), std::move(opened.before));
+    settings->plan.emplace(
+        matrix.count_kept(), [&matrix](std::uint64_t from) { return matrix.next_kept(from); }, rules_of(file),
+        std::move(opened.before));
     settings->make_order = [&site](actors::run_key key, attempt_number attempt) { return site.order(key, attempt); };
     settings->capacity = site.capacity();
     settings->max_runs = site.max_runs();
@@ -155,10 +157,9 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     }
     auto finished = watch->finished();
     const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
-    auto control = control_socket::open(io.context(), options.folder,
-                                        [&tree](actors::sweep_control what, auto answer) {
-                                            tree->control(std::move(what), std::move(answer));
-                                        });
+    auto control = control_socket::open(io.context(), options.folder, [&tree](actors::sweep_control what, auto answer) {
+        tree->control(std::move(what), std::move(answer));
+    });
     if (!control) {
         watch->say("chalk sweep: " + control.error().message + "; `chalk sweep ctl` will not reach it");
     }

@@ -13,9 +13,9 @@
 namespace chalk::cli {
 
 struct sweep_options {
-    std::string config;           ///< a sweep file; not of a resume
-    std::filesystem::path folder; ///< DIR
-    run_options how;              ///< what each run is started with
+    std::string config;               ///< a sweep file; not of a resume
+    std::filesystem::path folder;     ///< DIR
+    run_options how;                  ///< what each run is started with
     std::vector<std::string> requeue; ///< of a resume: runs that are run once more
     bool dry_run = false;
     bool json = false;

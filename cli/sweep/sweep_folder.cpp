@@ -52,8 +52,8 @@ result<void> store_options(const fs::path& folder, const run_options& how) {
 result<void> take_back(const journal::run_row& row, std::uint64_t repeats, opened_sweep& out,
                        std::set<actors::run_key>& reopened) {
     if (!row.closed) {
-        return config_failure(fmt::format("run {} has no outcome yet and will run anyway",
-                                          row.attempts.front().started.id.str()));
+        return config_failure(
+            fmt::format("run {} has no outcome yet and will run anyway", row.attempts.front().started.id.str()));
     }
     const auto number = static_cast<std::uint64_t>(row.run);
     const actors::run_key run{number / repeats, number % repeats};
@@ -152,8 +152,8 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
         out.journal.first.push_back(std::move(settled));
     }
     if (!open->empty()) {
-        out.notes.push_back(fmt::format("{} attempts were under way when the last chalk ended; they are run again",
-                                        open->size()));
+        out.notes.push_back(
+            fmt::format("{} attempts were under way when the last chalk ended; they are run again", open->size()));
     }
     return {};
 }
@@ -226,7 +226,7 @@ result<stored_sweep_parts> read_sweep(const fs::path& folder) {
 }
 
 result<opened_sweep> take_up_sweep(const fs::path& folder, std::uint64_t repeats,
-                                  const std::vector<std::string>& requeue) {
+                                   const std::vector<std::string>& requeue) {
     auto opened = journal::journal_file::resume(folder);
     if (!opened) {
         return opened.error();

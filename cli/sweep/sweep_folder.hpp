@@ -39,6 +39,6 @@ struct stored_sweep_parts {
 /// Holds the folder's lock. Attempts that were under way when the last chalk ended are settled; runs named in `requeue`
 /// lose their outcome and run once more.
 [[nodiscard]] result<opened_sweep> take_up_sweep(const std::filesystem::path& folder, std::uint64_t repeats,
-                                                const std::vector<std::string>& requeue);
+                                                 const std::vector<std::string>& requeue);
 
 } // namespace chalk::cli

@@ -61,8 +61,9 @@ result<void> check_budget(const config::sweep_budget& budget, const config::run_
                               "budget is set aside before it starts");
     }
     if (budget.usd && !run.limit.run.max_usd) {
-        return config_failure("budget.usd needs limits.max_run_usd in the base: what a run may take of the budget is set "
-                              "aside before it starts");
+        return config_failure(
+            "budget.usd needs limits.max_run_usd in the base: what a run may take of the budget is set "
+            "aside before it starts");
     }
     return {};
 }
@@ -90,8 +91,8 @@ sweep_site::sweep_site(config::loaded_sweep_file file, const fs::path& folder, r
     : runs_(std::move(file), folder), how_(std::move(how)), deadlines_(deadlines_of(runs_.file().sweep.deadlines)) {}
 
 step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_context& io,
-                                                             config::loaded_sweep_file file,
-                                                             const sweep_options& asked, const own_keys& keys) {
+                                                             config::loaded_sweep_file file, const sweep_options& asked,
+                                                             const own_keys& keys) {
     const bool dry_run = asked.dry_run;
     if (file.matrix.combinations() > most_runs / file.sweep.repeat) {
         return refused{exit_code::usage, fmt::format("{} combinations times {} repeats are more than {}: let axes move "
@@ -102,8 +103,8 @@ step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_con
     auto& options = site->how_;
     options.dry_run = dry_run;
     // As many as there may be: limits of one run follow from how many run at once.
-    options.runs = static_cast<std::size_t>(std::min<std::uint64_t>(
-        site->runs_.matrix().count_kept() * site->runs_.repeats(), std::uint64_t{1'000'000}));
+    options.runs = static_cast<std::size_t>(
+        std::min<std::uint64_t>(site->runs_.matrix().count_kept() * site->runs_.repeats(), std::uint64_t{1'000'000}));
     const auto& budget = site->runs_.file().sweep.budget;
     if (budget.max_concurrent) {
         options.max_concurrent = std::min<std::size_t>(options.max_concurrent.value_or(*budget.max_concurrent),

@@ -7,9 +7,8 @@ namespace chalk {
 
 const std::vector<std::string_view>& own_key_names() {
     static const std::vector<std::string_view> names = {
-        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY",
-        "GEMINI_API_KEY", "GOOGLE_API_KEY",    "MODAL_TOKEN_ID",
-        "MODAL_TOKEN_SECRET", "CHALK_BACKEND_TOKEN"};
+        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_COMPATIBLE_API_KEY", "GEMINI_API_KEY",
+        "GOOGLE_API_KEY", "MODAL_TOKEN_ID",    "MODAL_TOKEN_SECRET",        "CHALK_BACKEND_TOKEN"};
     return names;
 }
 

@@ -149,10 +149,9 @@ struct log_line {
     std::string text;
 };
 
-using event_body =
-    std::variant<task_started, task_pre_hook_completed, step_started, message_added, tool_result, limit_reached,
-                 agent_completed, artifact_saved, step_scored, step_completed, task_completed, run_failed,
-                 run_cancelled, log_line>;
+using event_body = std::variant<task_started, task_pre_hook_completed, step_started, message_added, tool_result,
+                                limit_reached, agent_completed, artifact_saved, step_scored, step_completed,
+                                task_completed, run_failed, run_cancelled, log_line>;
 
 struct event {
     std::uint64_t seq = 0;

@@ -1,6 +1,5 @@
 #include "protocol/gateway/routes.hpp"
 
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ constexpr std::array<std::pair<std::string_view, provider>, 5> prefixes = {
 
 /// What a client may add to a request; everything else (cookies, keys, who it is) is the gateway's to say.
 constexpr std::array<std::string_view, 5> request_headers = {"accept", "anthropic-version", "content-type",
-                                                            "openai-beta", "user-agent"};
+                                                             "openai-beta", "user-agent"};
 constexpr std::array<std::string_view, 2> request_prefixes = {"anthropic-beta", "x-stainless-"};
 
 struct place {

@@ -54,8 +54,7 @@ TEST_CASE("the gateway's word that the budget is spent is told apart, in each AP
           turn_failure::what::token_budget);
     CHECK(of(402, R"({"type":"error","error":{"type":"t","message":"usd_budget_exhausted: spent"}})").kind ==
           turn_failure::what::usd_budget);
-    CHECK(of(402,
-             R"({"error":{"code":402,"message":"usd_budget_exhausted: spent","status":"FAILED_PRECONDITION"}})")
+    CHECK(of(402, R"({"error":{"code":402,"message":"usd_budget_exhausted: spent","status":"FAILED_PRECONDITION"}})")
               .kind == turn_failure::what::usd_budget);
     CHECK(of(402, R"({"error":{"message":"the account is empty"}})").kind == turn_failure::what::ended);
     CHECK(of(400, R"({"error":{"code":"usd_budget_exhausted"}})").kind == turn_failure::what::ended);
