@@ -2,12 +2,14 @@
 fails on the way, and the transcript and the gateway's count agree on what was said and spent."""
 
 import json
+import os
 import pathlib
 import socket
 import socketserver
 import subprocess
 import sys
 import threading
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
@@ -87,6 +89,7 @@ class Connection(socketserver.BaseRequestHandler):
                 pass
 
 
+@unittest.skipUnless(os.environ.get("CHALK_TEST_LONG"), "one of the long forms: scripts/test --all")
 class LiteLlm(GatewayTest):
     def serve(self):
         programs = install_pip(REQUIREMENT)
