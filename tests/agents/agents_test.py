@@ -76,7 +76,7 @@ class Agents(ChalkTest):
         model, key, url = MODELS[agent]
         config = {
             "environment": str(SOURCE / "examples/json-schema"), "run_id": agent, "agent": agent, "model": model,
-            "agent_args": {"program": f"/opt/agents/bin/{agent}"}, "limits": {"max_time_s": 120},
+            "agent_args": {"program": f"/opt/agents/bin/{agent}"}, "limits": {"max_time_s": 300},
         }
         ran = chalk(
             "run", "--config", json.dumps(config), "--out", self.folder / "t.json", "--no-ui", "--memory", "4GiB",
