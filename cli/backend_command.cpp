@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/refused.hpp"
 #include "protocol/backend/sender.hpp"
 #include "protocol/backend/spool.hpp"
 #include "protocol/core/json_text.hpp"
@@ -111,11 +111,6 @@ void print(const report& one, bool sent) {
     }
 }
 
-exit_code say_failure(const failure& why) {
-    fmt::print(stderr, "chalk backend: {}\n", why.message);
-    return why.kind == error_class::config ? exit_code::usage : exit_code::machine_lacks;
-}
-
 /// `act` is given each spool that nobody else has.
 template<class Act>
 exit_code for_each_spool(const backend_options& options, bool sends, Act act) {
@@ -123,7 +118,7 @@ exit_code for_each_spool(const backend_options& options, bool sends, Act act) {
     if (files.empty()) {
         auto left = backend::list_spools(backend::default_spool_folder());
         if (!left) {
-            return say_failure(left.error());
+            return refuse("chalk backend", refusal_of(left.error(), exit_code::machine_lacks));
         }
         files = std::move(*left);
     }
@@ -132,7 +127,7 @@ exit_code for_each_spool(const backend_options& options, bool sends, Act act) {
     for (const auto& file : files) {
         auto taken = backend::take_spool(file);
         if (!taken) {
-            code = say_failure(taken.error());
+            code = refuse("chalk backend", refusal_of(taken.error(), exit_code::machine_lacks));
             continue;
         }
         report one;

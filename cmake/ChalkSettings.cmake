@@ -1,6 +1,8 @@
 # chalk_settings: the compiler and linker settings that every target of ours shares.
 add_library(chalk_settings INTERFACE)
-target_compile_options(chalk_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+# In a batch of sources a local name may be that of another source's type, and which ones share a batch is chance.
+target_compile_options(chalk_settings INTERFACE -Wall -Wextra -Wpedantic -Wconversion
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wshadow=local,-Wshadow>)
 if(CHALK_WERROR)
   target_compile_options(chalk_settings INTERFACE -Werror)
 endif()

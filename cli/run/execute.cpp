@@ -18,10 +18,7 @@ namespace chalk::cli {
 
 namespace {
 
-exit_code refuse(const refused& why) {
-    fmt::print(stderr, "chalk run: {}\n", why.message);
-    return why.code;
-}
+constexpr std::string_view chalk_run = "chalk run";
 
 console_mode choose_mode(const run_options& options) {
     if (options.json) {
@@ -48,19 +45,18 @@ exit_code execute_run(const run_options& options, const own_keys& keys) {
     io_thread io;
     auto prepared = prepare_runs(io.context(), options);
     if (!prepared) {
-        return refuse(prepared.error());
+        return refuse(chalk_run, prepared.error());
     }
     if (auto ready = prepare_backend(*prepared, keys); !ready) {
-        return refuse(ready.error());
+        return refuse(chalk_run, ready.error());
     }
     auto runs = config::split(prepared->base, options.runs);
     if (!runs) {
-        return refuse({exit_code::usage, runs.error().message});
+        return refuse(chalk_run, usage_refusal(runs.error()));
     }
     auto models = make_gateway_settings(options, prepared->base, gateway::read_provider_settings(keys));
     if (!models) {
-        return refuse({models.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
-                       models.error().message});
+        return refuse(chalk_run, refusal_of(models.error(), exit_code::machine_lacks));
     }
     if (options.dry_run) {
         fmt::print("{}", plan_text(*prepared, options, *runs));
@@ -69,7 +65,7 @@ exit_code execute_run(const run_options& options, const own_keys& keys) {
     const auto watch = std::make_shared<console>(choose_mode(options), options.runs);
     auto settings = make_tree_settings(*prepared, options, *runs, watch);
     if (!settings) {
-        return refuse({exit_code::machine_lacks, settings.error().message});
+        return refuse(chalk_run, {exit_code::machine_lacks, settings.error().message});
     }
     settings->models = std::move(*models);
     for (const auto& note : prepared->notes) {

@@ -30,10 +30,6 @@ namespace {
 constexpr std::string_view default_runtime = "namespaces";
 constexpr std::string_view noop_environment = "builtin:noop";
 
-refused usage(const failure& why) {
-    return {exit_code::usage, why.message};
-}
-
 /// Picks and probes. error: an unknown name is a usage error; a machine that lacks something gets its remedies.
 step_result<std::shared_ptr<runtime>> open_runtime(boost::asio::io_context& io, const std::string& name,
                                                    std::vector<std::string>& notes) {
@@ -73,11 +69,11 @@ step_result<config::run_config> read_config(const run_options& options) {
     flag("websocket_port", "--websocket-port", options.websocket_port);
     auto loaded = config::load_run_config(options.config, overrides);
     if (!loaded) {
-        return usage(loaded.error());
+        return usage_refusal(loaded.error());
     }
     for (const auto& step : preprocessors()) {
         if (auto done = step(loaded->config); !done) {
-            return usage(done.error());
+            return usage_refusal(done.error());
         }
     }
     return std::move(loaded->config);
@@ -103,10 +99,6 @@ sandbox_request throwaway_request(const prepared_runs& prepared, const run_optio
 
 } // namespace
 
-void throw_exception_from_error(const refused& why, const boost::source_location&) {
-    throw std::logic_error("value() of a refusal: " + why.message);
-}
-
 step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_options& options,
                                      const prepared_runs& prepared) {
     if (!prepared.sandboxes || prepared.base.environment == noop_environment) {
@@ -114,7 +106,7 @@ step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_opti
     }
     const auto id = run_id::parse(fmt::format("describe-{}", ::getpid()));
     if (!id) {
-        return usage(id.error());
+        return usage_refusal(id.error());
     }
     auto tasks = describe_tasks(io, *prepared.sandboxes, throwaway_request(prepared, options, *id), prepared.base,
                                 image::cache::default_folder());
@@ -133,7 +125,7 @@ step_result<void> choose_task(const task_list& tasks, prepared_runs& prepared) {
     }
     auto task = find_task(tasks, prepared.base.task);
     if (!task) {
-        return usage(task.error());
+        return usage_refusal(task.error());
     }
     prepared.task = task->name;
     prepared.required_hardware = task->required_hardware.value_or("");
@@ -164,7 +156,7 @@ step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_o
     prepared_runs prepared;
     auto mounts = parse_mounts(options.mounts);
     if (!mounts) {
-        return usage(mounts.error());
+        return usage_refusal(mounts.error());
     }
     if (options.no_containerized && !mounts->empty()) {
         return refused{exit_code::usage, "--mount needs a sandbox: leave out --no-containerized"};
@@ -180,7 +172,7 @@ step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_o
     }
     auto reach = student_reach();
     if (!reach) {
-        return usage(reach.error());
+        return usage_refusal(reach.error());
     }
     prepared.reach = *reach;
     return prepared;
@@ -219,7 +211,7 @@ void remove_leftovers(prepared_runs& prepared) {
 step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
                                       prepared_runs& prepared) {
     if (auto known = check_before_start(prepared.base, options); !known) {
-        return usage(known.error());
+        return usage_refusal(known.error());
     }
     const bool noop = prepared.base.environment == noop_environment;
     if (!options.no_containerized && !prepared.sandboxes) {
@@ -230,7 +222,7 @@ step_result<void> prepare_environment(boost::asio::io_context& io, const run_opt
     if (!noop) {
         auto source = image::load_environment_source(prepared.base.environment);
         if (!source) {
-            return usage(source.error());
+            return usage_refusal(source.error());
         }
         prepared.environment = std::move(*source);
     } else if (prepared.sandboxes) {
@@ -238,7 +230,7 @@ step_result<void> prepare_environment(boost::asio::io_context& io, const run_opt
     }
     auto machine = look_at_machine(prepared.base.transcript_file.parent_path());
     if (!machine) {
-        return usage(machine.error());
+        return usage_refusal(machine.error());
     }
     auto limits = plan_limits(*machine, options, noop);
     if (!limits) {
@@ -266,7 +258,7 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     }
     if (prepared->base.websocket_port) {
         if (auto free = check_ports(*prepared->base.websocket_port, options.runs); !free) {
-            return usage(free.error());
+            return usage_refusal(free.error());
         }
     }
     if (options.dry_run) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/run/run_order.hpp"
-#include "cli/commands.hpp"
+#include "cli/refused.hpp"
 #include "cli/run/description.hpp"
 #include "cli/run/limits.hpp"
 #include "cli/run/options.hpp"
@@ -19,15 +19,6 @@
 namespace chalk::cli {
 
 /// Why a command ends before it began.
-struct refused {
-    exit_code code = exit_code::usage;
-    std::string message;
-};
-
-[[noreturn]] void throw_exception_from_error(const refused& why, const boost::source_location&);
-template<class T>
-using step_result = boost::system::result<T, refused>;
-
 /// Rewrites the config before the runtime is picked: the seam for plugins. None yet.
 using preprocessor = std::function<result<void>(config::run_config&)>;
 [[nodiscard]] const std::vector<preprocessor>& preprocessors();

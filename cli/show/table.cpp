@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t column_count = 6;
 using row = std::array<std::string, column_count>;
 
-std::string one_line(const std::string& text) {
+std::string without_breaks(const std::string& text) {
     const auto lines = wrap(text, 60);
     return lines.empty() ? "-" : lines.front() + (lines.size() > 1 ? "..." : "");
 }
@@ -24,12 +24,12 @@ row row_of(const named_transcript& one) {
         turns += step.at("turns").get<std::size_t>();
     }
     const auto& took = document.at("duration_ms");
-    return {one_line(document.at("run").at("run_id").get<std::string>()),
+    return {without_breaks(document.at("run").at("run_id").get<std::string>()),
             outcome_text(document),
             score_text(document.at("score")),
             std::to_string(turns),
             took.is_null() ? "-" : duration_text(took.get<std::int64_t>()),
-            one_line(one.file)};
+            without_breaks(one.file)};
 }
 
 } // namespace

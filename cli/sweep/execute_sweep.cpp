@@ -27,18 +27,11 @@ namespace chalk::cli {
 
 namespace {
 
+constexpr std::string_view chalk_sweep = "chalk sweep";
+
 /// Cells that are looked at for what only their models decide: keys, prices, libcurl. Others tell in their outcome.
 constexpr std::size_t cells_checked = 1000;
 constexpr std::chrono::seconds journal_patience{5};
-
-exit_code refuse(const refused& why) {
-    fmt::print(stderr, "chalk sweep: {}\n", why.message);
-    return why.code;
-}
-
-refused usage(const failure& why) {
-    return {exit_code::usage, why.message};
-}
 
 console_mode choose_mode(const sweep_options& options) {
     if (options.json) {
@@ -67,8 +60,9 @@ step_result<std::optional<gateway::gateway_settings>> models_of(sweep_site& site
          cell = matrix.next_kept(*cell + 1), ++looked) {
         auto one = make_gateway_settings(site.how(), site.runs().cell(*cell)->config, providers);
         if (!one) {
-            return refused{one.error().kind == error_class::config ? exit_code::usage : exit_code::machine_lacks,
-                           fmt::format("cell {}: {}", matrix.at(*cell).label, one.error().message)};
+            auto why = refusal_of(one.error(), exit_code::machine_lacks);
+            why.message = fmt::format("cell {}: {}", matrix.at(*cell).label, why.message);
+            return why;
         }
         if (*one) {
             found = std::move(**one);
@@ -131,7 +125,7 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     const auto watch = std::make_shared<console>(choose_mode(options), matrix.count_kept() * file.repeat);
     auto settings = make_tree_settings(site.common(), site.how(), watch);
     if (!settings) {
-        return refuse({exit_code::machine_lacks, settings.error().message});
+        return refuse(chalk_sweep, {exit_code::machine_lacks, settings.error().message});
     }
     settings->plan.emplace(
         matrix.count_kept(), [&matrix](std::uint64_t from) { return matrix.next_kept(from); }, rules_of(file),
@@ -199,23 +193,23 @@ exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
     auto file = config::load_sweep_file(options.config);
     if (!file) {
-        return refuse(usage(file.error()));
+        return refuse(chalk_sweep, usage_refusal(file.error()));
     }
     io_thread io;
     auto site = sweep_site::prepare(io.context(), *file, options, keys);
     if (!site) {
-        return refuse(site.error());
+        return refuse(chalk_sweep, site.error());
     }
     auto models = models_of(**site, gateway::read_provider_settings(keys));
     if (!models) {
-        return refuse(models.error());
+        return refuse(chalk_sweep, models.error());
     }
     if (options.dry_run) {
         return print_plan(**site, options.json);
     }
     auto opened = create_sweep(options.folder, *file, options.config, options.how);
     if (!opened) {
-        return refuse(usage(opened.error()));
+        return refuse(chalk_sweep, usage_refusal(opened.error()));
     }
     return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
 }
@@ -224,7 +218,7 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
     auto stored = read_sweep(options.folder);
     if (!stored) {
-        return refuse(usage(stored.error()));
+        return refuse(chalk_sweep, usage_refusal(stored.error()));
     }
     const std::uint64_t repeats = stored->file.sweep.repeat;
     io_thread io;
@@ -232,18 +226,18 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     as_begun.how = stored->how;
     auto site = sweep_site::prepare(io.context(), std::move(stored->file), as_begun, keys);
     if (!site) {
-        return refuse(site.error());
+        return refuse(chalk_sweep, site.error());
     }
     auto models = models_of(**site, gateway::read_provider_settings(keys));
     if (!models) {
-        return refuse(models.error());
+        return refuse(chalk_sweep, models.error());
     }
     if (options.dry_run) {
         return print_plan(**site, options.json);
     }
     auto opened = take_up_sweep(options.folder, repeats, options.requeue);
     if (!opened) {
-        return refuse(usage(opened.error()));
+        return refuse(chalk_sweep, usage_refusal(opened.error()));
     }
     return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
 }

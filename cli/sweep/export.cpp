@@ -1,3 +1,4 @@
+#include "cli/refused.hpp"
 #include "cli/sweep/export_row.hpp"
 #include "cli/sweep/results.hpp"
 #include "cli/sweep/text_output.hpp"
@@ -65,32 +66,27 @@ class exporter {
     result<void> cells_;
 };
 
-exit_code refuse(const failure& why) {
-    fmt::print(stderr, "chalk sweep export: {}\n", why.message);
-    return why.kind == error_class::config ? exit_code::usage : exit_code::run_error;
-}
-
 } // namespace
 
 exit_code export_results(const std::filesystem::path& folder, export_format format, bool all_attempts,
                          const std::filesystem::path& file) {
     const auto journal = journal::journal_reader::open(folder);
     if (!journal) {
-        return refuse(journal.error());
+        return refuse("chalk sweep export", refusal_of(journal.error(), exit_code::run_error));
     }
     const auto sweep = journal->sweep();
     if (!sweep) {
-        return refuse(sweep.error());
+        return refuse("chalk sweep export", refusal_of(sweep.error(), exit_code::run_error));
     }
     auto out = text_output::open(file);
     if (!out) {
-        return refuse(out.error());
+        return refuse("chalk sweep export", refusal_of(out.error(), exit_code::run_error));
     }
     exporter rows(*journal, *sweep, format, all_attempts, *out);
     const auto read = rows.run();
     // What could be read of a damaged journal is worth having; the exit code and the message say that it is not all.
     if (const auto written = out->finish(); !written) {
-        return refuse(written.error());
+        return refuse("chalk sweep export", refusal_of(written.error(), exit_code::run_error));
     }
     if (!read) {
         fmt::print(stderr, "chalk sweep export: only the first {} rows could be read: {}\n", rows.rows(),

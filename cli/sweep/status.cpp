@@ -1,3 +1,4 @@
+#include "cli/refused.hpp"
 #include "cli/sweep/results.hpp"
 #include "cli/sweep/status_page.hpp"
 #include "cli/sweep/text_output.hpp"
@@ -9,17 +10,12 @@ namespace chalk::cli {
 
 namespace {
 
-exit_code refuse(const failure& why) {
-    fmt::print(stderr, "chalk sweep status: {}\n", why.message);
-    return why.kind == error_class::config ? exit_code::usage : exit_code::run_error;
-}
-
 /// Cells as they are read, so that a sweep of millions of them takes no memory.
 result<void> write_json(const journal::journal_reader& journal, const sweep_state& state, text_output& out) {
-    out.write("{\"sweep\":" + dump_json(to_json(state)) + ",\n\"cells\":[");
+    out.write("{\"sweep\":" + dump_json(cli::to_json(state)) + ",\n\"cells\":[");
     bool first = true;
     const auto figures = statistics::figure_out(journal, [&](const statistics::cell_figures& cell) {
-        out.write((first ? "\n" : ",\n") + dump_json(to_json(cell)));
+        out.write((first ? "\n" : ",\n") + dump_json(cli::to_json(cell)));
         first = false;
     });
     if (!figures) {
@@ -48,23 +44,23 @@ exit_code show_status(const std::filesystem::path& folder, bool as_json) {
     auto runner = journal::folder_lock::holder(folder);
     const auto journal = journal::journal_reader::open(folder);
     if (!journal) {
-        return refuse(journal.error());
+        return refuse("chalk sweep status", refusal_of(journal.error(), exit_code::run_error));
     }
     auto sweep = journal->sweep();
     if (!sweep) {
-        return refuse(sweep.error());
+        return refuse("chalk sweep status", refusal_of(sweep.error(), exit_code::run_error));
     }
     auto out = text_output::open({});
     if (!out) {
-        return refuse(out.error());
+        return refuse("chalk sweep status", refusal_of(out.error(), exit_code::run_error));
     }
     const sweep_state state{folder, std::move(*sweep), std::move(runner)};
     const auto read = as_json ? write_json(*journal, state, *out) : write_page(*journal, state, *out);
     const auto written = out->finish();
     if (!read) {
-        return refuse(read.error());
+        return refuse("chalk sweep status", refusal_of(read.error(), exit_code::run_error));
     }
-    return written ? exit_code::fine : refuse(written.error());
+    return written ? exit_code::fine : refuse("chalk sweep status", refusal_of(written.error(), exit_code::run_error));
 }
 
 } // namespace chalk::cli

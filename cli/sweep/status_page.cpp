@@ -12,7 +12,7 @@ namespace chalk::cli {
 
 namespace {
 
-constexpr std::size_t most_cells = 50;
+constexpr std::size_t most_rows = 50;
 
 std::string interval_text(const std::optional<statistics::interval>& range) {
     return range ? fmt::format("[{}, {}]", score_text(range->low), score_text(range->high)) : "";
@@ -176,7 +176,7 @@ std::string figure_lines(const statistics::group_figures& figures, const page_st
 
 void cell_table::add(const statistics::cell_figures& cell) {
     ++cells_;
-    if (rows_.size() == most_cells) {
+    if (rows_.size() == most_rows) {
         return;
     }
     const auto& f = cell.figures;
