@@ -24,7 +24,7 @@ boost_package() {
 build_packages() {
     echo ca-certificates cmake ninja-build g++ lld pkg-config "$(boost_package)" libcaf-dev nlohmann-json3-dev libfmt-dev \
         libcli11-dev libvalijson-dev libtomlplusplus-dev libssl-dev libseccomp-dev libarchive-dev libcurl4-openssl-dev \
-        libsqlite3-dev
+        libsqlite3-dev libjemalloc-dev
 }
 run_packages() { echo python3 json-schema-test-suite; }
 
