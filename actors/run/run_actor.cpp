@@ -33,7 +33,8 @@ class run_impl final : public run_base {
   public:
     run_impl(caf::actor_config& config, run_setup setup) : run_base(config) {
         state.setup = std::move(setup);
-        set_exception_handler([](std::exception_ptr& thrown) -> caf::error {
+        set_exception_handler([this](std::exception_ptr& thrown) -> caf::error {
+            forget_node();
             try {
                 std::rethrow_exception(thrown);
             } catch (const std::exception& e) {
@@ -246,6 +247,10 @@ class run_impl final : public run_base {
         }
     }
 
+    /// A monitor lives as long as what it watches, and holds the watcher's memory: without this a node would grow with
+    /// every run that it has ever had.
+    void forget_node() { demonitor(state.setup.node.address()); }
+
     void write() {
         const auto& order = *state.setup.order;
         send(state.setup.services->transcripts,
@@ -266,6 +271,7 @@ class run_impl final : public run_base {
         what->remark = r.remark;
         add_figures(*what, record);
         send(state.setup.node, run_reported{state.setup.who, std::move(what)});
+        forget_node();
         quit();
     }
 };
