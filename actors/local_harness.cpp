@@ -12,7 +12,9 @@ class local_harness_impl final : public local_harness {
   public:
     local_harness_impl(boost::asio::io_context& io, const run_order& order, std::unique_ptr<local_places> places)
         : io_(io), options_(places->options(order.config, order.prepare_only)), keep_(order.request.keep),
-          places_(std::move(places)) {}
+          places_(std::move(places)) {
+        options_.listens = order.transcript;
+    }
 
     void use_model_socket(const std::filesystem::path& socket) override { options_.gateway_socket = socket.string(); }
     harness_actor spawn(caf::local_actor* owner, event_sink sink) override {
@@ -38,15 +40,15 @@ class local_harness_impl final : public local_harness {
 
 } // namespace
 
-local_harness_factory make_local_harness_factory(boost::asio::io_context& io, std::filesystem::path python,
-                                                 std::filesystem::path file_tool) {
-    return [&io, python = std::move(python),
+local_harness_factory make_local_harness_factory(boost::asio::io_context& io, std::shared_ptr<place_pool> places,
+                                                 std::filesystem::path python, std::filesystem::path file_tool) {
+    return [&io, pool = std::move(places), python = std::move(python),
             file_tool = std::move(file_tool)](const run_order& order) -> result<std::shared_ptr<local_harness>> {
-        auto places = local_places::make(order.config, order.artifacts_folder, python, file_tool);
-        if (!places) {
-            return places.error();
+        auto made = local_places::make(pool, order.config, order.artifacts_folder, python, file_tool);
+        if (!made) {
+            return made.error();
         }
-        return std::shared_ptr<local_harness>(std::make_shared<local_harness_impl>(io, order, std::move(*places)));
+        return std::shared_ptr<local_harness>(std::make_shared<local_harness_impl>(io, order, std::move(*made)));
     };
 }
 

@@ -21,7 +21,7 @@ class tree_impl final : public run_tree {
         : pool_(make_blocking_pool(settings.pool_threads)), config_({settings.scheduler_threads, true}) {
         auto services = std::make_shared<run_services>();
         services->site = {settings.sandboxes, pool_, &io};
-        services->local_harness = make_local_harness_factory(io, settings.python, settings.file_tool);
+        services->local_harness = make_local_harness_factory(io, places_, settings.python, settings.file_tool);
         services->transcripts = spawn_transcript_writer(system_, pool_);
         services->watch = std::move(settings.watch);
         sweep_settings sweep;
@@ -47,6 +47,7 @@ class tree_impl final : public run_tree {
         caf::anon_send_exit(sweep_, caf::exit_reason::user_shutdown);
         sweep_ = nullptr;
         pool_->shut_down(); // its works send to actors: they end first
+        places_->close();
         // An actor that waits for a runtime's call which hangs must not keep chalk from ending.
         system_.await_actors_before_shutdown(false);
         if (!sockets_.empty()) {
@@ -70,6 +71,7 @@ class tree_impl final : public run_tree {
     }
 
     std::filesystem::path sockets_;
+    std::shared_ptr<place_pool> places_ = std::make_shared<place_pool>();
     std::shared_ptr<blocking_pool> pool_;
     actor_system_settings config_;
     caf::actor_system system_{config_};

@@ -93,7 +93,7 @@ class forwarder : public event_sink::base {
 };
 
 outcome_of_run run_locally(const config::run_config& run, const fs::path& out = {}) {
-    auto places = local_places::make(run, out, CHALK_PYTHON_SOURCE, CHALK_FILE_TOOL);
+    auto places = local_places::make(std::make_shared<place_pool>(), run, out, CHALK_PYTHON_SOURCE, CHALK_FILE_TOOL);
     REQUIRE(places.has_value());
     outcome_of_run got;
     {

@@ -1,15 +1,11 @@
 #include "actors/harness/local_places.hpp"
 
-#include "actors/harness/left_places.hpp"
 #include "actors/harness/noop_environment.hpp"
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <system_error>
-
-#include <sys/stat.h>
+#include <utility>
 
 namespace chalk::actors {
 
@@ -17,25 +13,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Copies a data folder, if the environment has it; the folder itself is there in any case.
-result<void> provide(const fs::path& from, const fs::path& to, mode_t mode) {
+/// Copies a data folder, if the environment has it.
+result<void> provide(const fs::path& from, const fs::path& to) {
     std::error_code ec;
-    fs::create_directories(to, ec);
-    if (!ec && fs::is_directory(from)) {
+    if (fs::is_directory(from)) {
         fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, ec);
     }
     if (ec) {
         return harness_failure(fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), ec.message()));
-    }
-    if (::chmod(to.c_str(), mode) != 0) {
-        return harness_failure(fmt::format("{}: {}", to.string(), std::generic_category().message(errno)));
     }
     return {};
 }
 
 } // namespace
 
-result<std::unique_ptr<local_places>> local_places::make(const config::run_config& config, fs::path out,
+result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_pool> pool,
+                                                         const config::run_config& config, fs::path out,
                                                          fs::path python, fs::path file_tool) {
     std::unique_ptr<local_places> made(new local_places());
     made->file_tool_ = std::move(file_tool);
@@ -45,29 +38,24 @@ result<std::unique_ptr<local_places>> local_places::make(const config::run_confi
     if (config.environment == noop_environment_name) {
         return made;
     }
-    auto name = local_folder_template();
-    if (::mkdtemp(name.data()) == nullptr) {
-        return harness_failure(fmt::format("cannot make {}: {}", name, std::generic_category().message(errno)));
+    auto folder = pool->take();
+    if (!folder) {
+        return folder.error();
     }
-    made->folder_ = name;
+    made->pool_ = std::move(pool);
+    made->folder_ = std::move(*folder);
     auto& places = made->places_;
     places.workdir = made->folder_ / "workdir";
     places.root_data = made->folder_ / "root_data";
     places.intermediate_data = made->folder_ / "intermediate_data";
-    // The environment may run student code as another user: the folder can be passed through, but not listed.
-    if (::chmod(name.c_str(), 0711) != 0) {
-        return harness_failure(fmt::format("{}: {}", name, std::generic_category().message(errno)));
-    }
-    const std::tuple<const char*, fs::path, mode_t> folders[] = {
-        {"", places.workdir, 01777},
-        {"student_data", places.workdir / "data", 0755},
-        {"shared_data", places.workdir / "shared", 0755},
-        {"root_data", places.root_data, 0700},
-        {"intermediate_data", places.intermediate_data, 0700},
+    const std::pair<const char*, fs::path> data[] = {
+        {"student_data", places.workdir / "data"},
+        {"shared_data", places.workdir / "shared"},
+        {"root_data", places.root_data},
+        {"intermediate_data", places.intermediate_data},
     };
-    for (const auto& [from, to, mode] : folders) {
-        const auto source = *from == '\0' ? fs::path() : config.environment / from;
-        if (auto provided = provide(source, to, mode); !provided) {
+    for (const auto& [from, to] : data) {
+        if (auto provided = provide(config.environment / from, to); !provided) {
             return provided.error();
         }
     }
@@ -102,13 +90,7 @@ result<void> local_places::remove() {
     if (folder_.empty()) {
         return {};
     }
-    std::error_code ec;
-    fs::remove_all(folder_, ec);
-    if (ec) {
-        return harness_failure(fmt::format("cannot remove {}: {}", folder_.string(), ec.message()));
-    }
-    folder_.clear();
-    return {};
+    return pool_->give_back(std::exchange(folder_, {}));
 }
 
 } // namespace chalk::actors

@@ -1,10 +1,11 @@
 /// A private folder for a run without a sandbox (--no-containerized): a workdir and copies of the environment's data,
-/// so that concurrent runs do not meet. Removed with the object. There is no confinement here, and the note says so.
+/// so that concurrent runs do not meet. Given up with the object. There is no confinement here, and the note says so.
 ///
 /// Owner: the run actor's site. All of it blocks: use it on a pool.
 #pragma once
 
 #include "actors/harness/interfaces.hpp"
+#include "actors/harness/place_pool.hpp"
 
 #include <memory>
 
@@ -12,12 +13,12 @@ namespace chalk::actors {
 
 class local_places {
   public:
-    /// `out` is where the run's artifacts go; `python` holds the package chalk; `file_tool` is the helper behind the
-    /// student's file tools. "builtin:noop" gets no folder at all. error_class::harness.
-    [[nodiscard]] static result<std::unique_ptr<local_places>> make(const config::run_config& config,
-                                                                    std::filesystem::path out,
-                                                                    std::filesystem::path python,
-                                                                    std::filesystem::path file_tool);
+    /// The folder comes from `pool` and goes back to it. `out` is where the run's artifacts go; `python` holds the
+    /// package chalk; `file_tool` is the helper behind the student's file tools. "builtin:noop" gets no folder at all.
+    /// error_class::harness.
+    [[nodiscard]] static result<std::unique_ptr<local_places>>
+    make(std::shared_ptr<place_pool> pool, const config::run_config& config, std::filesystem::path out,
+         std::filesystem::path python, std::filesystem::path file_tool);
     local_places(const local_places&) = delete;
     local_places& operator=(const local_places&) = delete;
     /// Removes what is left.
@@ -33,6 +34,7 @@ class local_places {
   private:
     local_places() = default;
 
+    std::shared_ptr<place_pool> pool_;
     std::filesystem::path folder_;
     harness_places places_;
     std::filesystem::path file_tool_;
