@@ -116,8 +116,12 @@ class environment_host : public environment_core::stateful_base<host_state> {
             send(m.reply_to, environment_answered{m.number, environment::call_error{}});
             return;
         }
+        json params = m.params;
+        if (m.transcript) {
+            params["transcript"] = m.transcript();
+        }
         state.process->call(
-            m.method, m.params, m.deadline,
+            m.method, std::move(params), m.deadline,
             [number = m.number, to = weak_handle<environment_user>(m.reply_to)](environment::call_result answer) {
                 to.send(environment_answered{number, std::move(answer)});
             },

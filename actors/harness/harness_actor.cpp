@@ -36,7 +36,7 @@ struct harness_state {
     tool_server_actor tools;
     agent_actor agent;
     std::vector<caf::actor_addr> children; ///< that are not down yet
-    std::unique_ptr<transcript_builder> transcript;
+    std::vector<event_ptr> events;         ///< so far
     std::uint16_t tool_port = 0;
     std::string tool_token;
     std::uint64_t last_seq = 0;
@@ -64,7 +64,8 @@ lifecycle::settings settings_of(const harness_options& options) {
             options.confinement_note};
 }
 
-transcript_header header_of(const config::run_config& config) {
+/// What a judge is given of the run so far.
+json document_of(const config::run_config& config, const std::vector<event_ptr>& events) {
     transcript_header header;
     header.run_id = config.id.str();
     header.environment = config.environment.string();
@@ -73,7 +74,11 @@ transcript_header header_of(const config::run_config& config) {
     header.model = config.model;
     header.chalk_version = CHALK_VERSION;
     header.config = config::to_json(config);
-    return header;
+    transcript_builder transcript(std::move(header));
+    for (const auto& one : events) {
+        transcript.add(one);
+    }
+    return transcript.document();
 }
 
 class harness : public harness_core::stateful_base<harness_state> {
@@ -82,7 +87,6 @@ class harness : public harness_core::stateful_base<harness_state> {
         : harness_core::stateful_base<harness_state>(cfg), io_(io), options_(std::move(options)),
           machine_(settings_of(options_)) {
         state.sink = std::move(sink);
-        state.transcript = std::make_unique<transcript_builder>(header_of(options_.config));
     }
 
     behavior_type make_behavior() override {
@@ -182,9 +186,9 @@ class harness : public harness_core::stateful_base<harness_state> {
         watch_student();
         const auto* cli = cli_agent_of(options_.config);
         state.tool_token = random_token();
-        state.tools =
-            spawn_tool_server(this, io_, {options_.config.mcp, state.tool_token, cli != nullptr, options_.student},
-                              state.environment, tool_server_owner(self()));
+        state.tools = spawn_tool_server(
+            this, io_, {options_.config.mcp, state.tool_token, cli != nullptr, options_.student, options_.listens},
+            state.environment, tool_server_owner(self()));
         adopt(state.tools);
         if (cli != nullptr) {
             state.agent =
@@ -374,8 +378,8 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     void carry_out(lifecycle::call_judge& command) {
-        ask("judge", {{"index", command.index}, {"transcript", state.transcript->document()}},
-            defaults::environment_judge);
+        ask("judge", {{"index", command.index}}, defaults::environment_judge,
+            [config = options_.config, events = state.events] { return document_of(config, events); });
     }
 
     void carry_out(lifecycle::call_post_hook& command) {
@@ -397,10 +401,10 @@ class harness : public harness_core::stateful_base<harness_state> {
         quit_when_alone();
     }
 
-    void ask(std::string method, json params, milliseconds deadline) {
+    void ask(std::string method, json params, milliseconds deadline, std::function<json()> transcript = nullptr) {
         state.method = method;
-        send(state.environment,
-             call_environment{++state.call, std::move(method), std::move(params), deadline, environment_user(self())});
+        send(state.environment, call_environment{++state.call, std::move(method), std::move(params), deadline,
+                                                 environment_user(self()), nullptr, std::move(transcript)});
     }
 
     void answered(const environment_answered& m) {
@@ -433,7 +437,7 @@ class harness : public harness_core::stateful_base<harness_state> {
         final_recorded_ = is_final(body);
         auto one =
             std::make_shared<const event>(event{++state.last_seq, std::chrono::system_clock::now(), std::move(body)});
-        state.transcript->add(one);
+        state.events.push_back(one);
         send(state.sink, event_recorded{std::move(one)});
     }
 

@@ -53,6 +53,7 @@ struct harness_options {
     /// Where a real model is asked: path of the gateway's unix socket as this harness sees it, or HOST:PORT.
     std::string gateway_socket;
     firewall_options firewall;
+    bool listens = true;          ///< false: the tools have no MCP port (`chalk bench dispatch`)
     bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
 };

@@ -31,6 +31,8 @@ struct call_environment {
     milliseconds deadline{0};
     environment_user reply_to;
     environment::report_handler report = nullptr; ///< on the io thread; empty: nobody listens
+    /// The judge's `transcript`, made for an environment that is a process: others do not read it. Empty: none.
+    std::function<json()> transcript = nullptr;
 };
 
 struct stop_environment {

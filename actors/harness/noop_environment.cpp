@@ -42,11 +42,11 @@ environment::call_result noop_environment::answer(std::string_view method, const
         return given({{"name", "noop"}, {"required_hardware", nullptr}, {"steps", std::move(steps)}});
     }
     if (method == "configure_tools") {
-        const json schema{{"type", "object"},
-                          {"properties", {{"text", {{"type", "string"}}}}},
-                          {"required", json::array({"text"})},
-                          {"additionalProperties", false}};
-        const json echo{{"name", "echo"}, {"description", "Gives its text back."}, {"input_schema", schema}};
+        static const json schema{{"type", "object"},
+                                 {"properties", {{"text", {{"type", "string"}}}}},
+                                 {"required", json::array({"text"})},
+                                 {"additionalProperties", false}};
+        static const json echo{{"name", "echo"}, {"description", "Gives its text back."}, {"input_schema", schema}};
         return given({{"tools", json::array({echo})}, {"builtin", json::array()}});
     }
     if (method == "pre_hook") {

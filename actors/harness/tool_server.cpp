@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <string_view>
 #include <system_error>
 
 #include <sys/random.h>
@@ -98,6 +99,10 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
 
   private:
     void listen() {
+        if (!options_.listens) {
+            send(state.owner, tools_listening{0});
+            return;
+        }
         const weak_handle<tool_server_actor> self{tool_server_actor(this)};
         mcp::server_handlers on;
         on.on_call = [self](mcp::call_request request, std::function<void(mcp::tool_output)> reply) {
@@ -267,9 +272,12 @@ std::string random_token() {
     if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
         throw std::system_error(errno, std::generic_category(), "getrandom");
     }
+    constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
+    text.reserve(2 * random.size());
     for (const auto byte : random) {
-        fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+        text += digits[byte >> 4U];
+        text += digits[byte & 15U];
     }
     return text;
 }

@@ -14,6 +14,7 @@ struct tool_server_options {
     std::string bearer_token;    ///< what an MCP client has to know; a CLI agent is told
     bool record_clients = false; ///< calls over HTTP are the agent's, and go into the transcript
     confinement::student_settings student;
+    bool listens = true; ///< false: there is no server, only the builtin agent's way; the port is 0
 };
 
 /// 256 random bits in hex.

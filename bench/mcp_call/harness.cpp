@@ -42,8 +42,10 @@ tool_server_owner::behavior_type tools_owner_of(tool_server_owner::pointer, std:
                                                 std::promise<void>* registered) {
     return {[port](const tools_listening& m) { port->set_value(m.port); },
             [registered](const tools_registered&) { registered->set_value(); },
-            [](const tool_trouble& m) { bench::die(m.why.message); }, [](const tool_logged&) {},
-            [](const tool_used&) {}};
+            [](const tool_trouble& m) { bench::die(m.why.message); },
+            [](const tool_logged&) {},
+            [](const tool_used&) {},
+            [](const student_stopped&) {}};
 }
 
 json measure_harness(const fs::path& folder, int count) {

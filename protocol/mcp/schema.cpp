@@ -1,11 +1,16 @@
 #include "protocol/mcp/schema.hpp"
 
+#include "protocol/core/json_text.hpp"
 #include "protocol/core/valijson.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
+#include <list>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
 
 namespace chalk::mcp {
 namespace {
@@ -14,6 +19,7 @@ constexpr std::size_t longest_name = 128;
 constexpr std::size_t most_complaints = 3;
 /// std::regex, which Valijson uses, recurses once a character: a longer text could overflow the stack.
 constexpr std::size_t longest_matched_text = 4'096;
+constexpr std::size_t most_kept_schemas = 256;
 
 bool uses_regexes(const json& schema) {
     if (schema.is_object()) {
@@ -94,6 +100,48 @@ class valijson_schema final : public compiled_schema {
     valijson::Schema schema_;
 };
 
+/// The schemas that were asked for last. A tool's is needed when the tool is registered, when it is offered and at each
+/// call, and all runs of an environment have the same: compiling costs more than all else of a short run. Any thread.
+class schema_cache {
+  public:
+    static schema_cache& of_process() {
+        static schema_cache all;
+        return all;
+    }
+
+    std::shared_ptr<const compiled_schema> find(std::string_view key) {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_key_.find(key);
+        if (found == by_key_.end()) {
+            return nullptr;
+        }
+        kept_.splice(kept_.begin(), kept_, found->second);
+        return found->second->schema;
+    }
+
+    void keep(std::string key, std::shared_ptr<const compiled_schema> schema) {
+        const std::lock_guard lock(mutex_);
+        if (by_key_.contains(key)) {
+            return; // another thread was first
+        }
+        kept_.push_front({std::move(key), std::move(schema)});
+        by_key_.emplace(kept_.front().key, kept_.begin());
+        if (kept_.size() > most_kept_schemas) {
+            by_key_.erase(kept_.back().key);
+            kept_.pop_back();
+        }
+    }
+
+  private:
+    struct entry {
+        std::string key;
+        std::shared_ptr<const compiled_schema> schema;
+    };
+    std::mutex mutex_;
+    std::list<entry> kept_; ///< the last one used first
+    std::unordered_map<std::string_view, std::list<entry>::iterator> by_key_;
+};
+
 bool is_name_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
@@ -107,8 +155,15 @@ result<std::shared_ptr<const compiled_schema>> compiled_schema::compile(const to
             fmt::format("tool {}: its input_schema must be an object with \"type\": \"object\"", tool.name));
     }
     try {
-        return std::shared_ptr<const compiled_schema>(
-            std::make_shared<const valijson_schema>(tool.name, tool.input_schema));
+        std::string key =
+            tool.name + '\n' + dump_json(tool.input_schema); // no tool that passes has a line end in its name
+        if (auto known = schema_cache::of_process().find(key)) {
+            return known;
+        }
+        std::shared_ptr<const compiled_schema> made =
+            std::make_shared<const valijson_schema>(tool.name, tool.input_schema);
+        schema_cache::of_process().keep(std::move(key), made);
+        return made;
     } catch (const std::exception& why) {
         return task_failure(fmt::format("tool {}: its input_schema is not valid: {}", tool.name, why.what()));
     }
