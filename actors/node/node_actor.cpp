@@ -308,6 +308,7 @@ class node_impl final : public node_base {
             what->has_transcript = m.how.has_value();
             if (!m.how) {
                 what->how = outcome::error(m.how.error().kind, m.how.error().message);
+                what->score.reset();
             }
             finish(std::move(what));
         }
