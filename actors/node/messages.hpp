@@ -75,7 +75,7 @@ struct node_said {
 
 /// From the pool: how full the node's disk is.
 struct room_measured {
-    disk_room room;
+    std::optional<disk_room> room; ///< absent: it could not be looked at
 };
 
 /// The node's own timer: measure again.

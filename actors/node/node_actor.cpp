@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds measured_every{5};
 
-/// On the pool. nullopt: it could not be looked at; the next measure may.
+/// On the pool. nullopt: it could not be looked at.
 std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
     struct statvfs found {};
     if (::statvfs(folder.c_str(), &found) != 0) {
@@ -24,7 +24,7 @@ std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
     }
     disk_room room{bytes{found.f_bavail * found.f_frsize}, bytes{found.f_blocks * found.f_frsize}, std::nullopt};
     if (found.f_files > 0) {
-        room.free_inodes = found.f_favail;
+        room.inodes = inode_room{found.f_favail, found.f_files};
     }
     return room;
 }
@@ -43,6 +43,7 @@ struct node_state {
     std::optional<ledger> book;
     disk_pressure pressure;
     bool tight = false; ///< as it was last said
+    bool measuring = false;
     deadline_queue deadlines;
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
@@ -68,6 +69,7 @@ class node_impl final : public node_base {
     behavior_type make_behavior() override {
         if (!state.settings.disk.empty()) {
             measure();
+            delayed_send(this, measured_every, measure_room{});
         }
         return {
             [this](const start_run& m) { admit(m.order); },
@@ -76,7 +78,10 @@ class node_impl final : public node_base {
             [this](const cut_off_runs& m) { cut_off(m.why); },
             [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
-            [this](const measure_room&) { measure(); },
+            [this](const measure_room&) {
+                measure();
+                delayed_send(this, measured_every, measure_room{});
+            },
             [this](const room_measured& m) { on_measured(m.room); },
             [this](const set_deadline& m) {
                 state.deadlines.set(queue_key(m.who, m.kind), m.generation, clock().now() + m.after);
@@ -104,16 +109,20 @@ class node_impl final : public node_base {
     }
 
     void measure() {
+        if (state.settings.disk.empty() || std::exchange(state.measuring, true)) {
+            return;
+        }
         state.settings.services->site.pool->submit([folder = state.settings.disk, self = node_actor(this)] {
-            if (const auto room = look_at_disk(folder)) {
-                caf::anon_send(self, room_measured{*room});
-            }
+            caf::anon_send(self, room_measured{look_at_disk(folder)});
         });
-        delayed_send(this, measured_every, measure_room{});
     }
 
-    void on_measured(const disk_room& room) {
-        const auto trouble = state.pressure.look(room);
+    void on_measured(const std::optional<disk_room>& room) {
+        state.measuring = false;
+        if (!room) {
+            return; // the next measure may know
+        }
+        const auto trouble = state.pressure.look(*room);
         if (trouble.has_value() != state.tight) {
             state.tight = trouble.has_value();
             send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
@@ -268,6 +277,7 @@ class node_impl final : public node_base {
             send(state.gateway, close_socket{run.models->path});
         }
         begin_all(state.book->release(who));
+        measure(); // its transcript may be what filled the disk
         if (run.reported) {
             finish(std::move(run.reported));
         } else {
