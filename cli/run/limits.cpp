@@ -187,8 +187,10 @@ result<run_plan_limits> plan_limits(const machine& m, const run_options& options
     }
     actors::ledger book(plan.capacity, options.max_concurrent);
     if (const auto fits = book.request(actors::ticket{1}, plan.reservation); !fits) {
-        return failure{fits.error().kind, fits.error().message + "; make the run smaller (--memory, --disk), or share "
-                                                                 "the memory and cpus more widely (--overcommit)"};
+        return failure{fits.error().kind,
+                       fits.error().message +
+                           "; free some of it, make the run smaller (--memory, --disk), or share the "
+                           "memory and cpus more widely (--overcommit)"};
     }
     return plan;
 }
