@@ -1,13 +1,21 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/supervision/deadline_queue.hpp"
 #include "actors/supervision/restart_policy.hpp"
+#include "protocol/core/unique_fd.hpp"
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <latch>
 #include <map>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
 
 namespace chalk::actors {
@@ -27,6 +35,35 @@ std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
         room.inodes = inode_room{found.f_favail, found.f_files};
     }
     return room;
+}
+
+/// Descriptors and processes that a sandbox needs to start; what it goes on with is the ledger's business.
+constexpr std::size_t files_needed = 16;
+constexpr std::size_t processes_needed = 8;
+
+/// On the pool: by trying, whichever limit it is that holds (a process's, a user's, a cgroup's, the machine's).
+/// nullopt: chalk has enough.
+std::optional<std::string> look_for_shortage() {
+    std::vector<unique_fd> files;
+    for (std::size_t i = 0; i < files_needed; ++i) {
+        files.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (!files.back()) {
+            return fmt::format("chalk cannot open {} more files ({})", files_needed,
+                               std::generic_category().message(errno));
+        }
+    }
+    std::optional<std::string> found;
+    std::latch tried(1);
+    std::vector<std::jthread> threads; // to the kernel a process each
+    try {
+        for (std::size_t i = 0; i < processes_needed; ++i) {
+            threads.emplace_back([&tried] { tried.wait(); });
+        }
+    } catch (const std::system_error& e) {
+        found = fmt::format("chalk cannot start {} more processes ({})", processes_needed, e.code().message());
+    }
+    tried.count_down();
+    return found;
 }
 
 struct live_run {
@@ -68,7 +105,7 @@ class node_impl final : public node_base {
 
     behavior_type make_behavior() override {
         if (!state.settings.disk.empty()) {
-            measure();
+            measure(true);
             delayed_send(this, measured_every, measure_room{});
         }
         return {
@@ -79,10 +116,10 @@ class node_impl final : public node_base {
             [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
             [this](const measure_room&) {
-                measure();
+                measure(true);
                 delayed_send(this, measured_every, measure_room{});
             },
-            [this](const room_measured& m) { on_measured(m.room); },
+            [this](const room_measured& m) { on_measured(m); },
             [this](const set_deadline& m) {
                 state.deadlines.set(queue_key(m.who, m.kind), m.generation, clock().now() + m.after);
                 arm();
@@ -108,25 +145,29 @@ class node_impl final : public node_base {
         return {ticket{key / 2}, key % 2 == 1 ? deadline_kind::whole : deadline_kind::part};
     }
 
-    void measure() {
+    /// `limits`: also what chalk itself may be short of, which costs a little.
+    void measure(bool limits) {
         if (state.settings.disk.empty() || std::exchange(state.measuring, true)) {
             return;
         }
-        state.settings.services->site.pool->submit([folder = state.settings.disk, self = node_actor(this)] {
-            caf::anon_send(self, room_measured{look_at_disk(folder)});
+        state.settings.services->site.pool->submit([folder = state.settings.disk, limits, self = node_actor(this)] {
+            caf::anon_send(self, room_measured{look_at_disk(folder), limits ? look_for_shortage() : std::nullopt});
         });
     }
 
-    void on_measured(const std::optional<disk_room>& room) {
+    void on_measured(const room_measured& m) {
         state.measuring = false;
-        if (!room) {
+        if (!m.room) {
             return; // the next measure may know
         }
-        const auto trouble = state.pressure.look(*room);
+        auto trouble = state.pressure.look(*m.room);
+        if (m.shortage) {
+            trouble = m.shortage;
+        }
         if (trouble.has_value() != state.tight) {
             state.tight = trouble.has_value();
             send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
-                                                : std::string("there is room on the disk again: runs start")});
+                                                : std::string("there is enough room again: runs start")});
         }
         begin_all(state.book->set_closed(state.tight));
     }
@@ -277,7 +318,8 @@ class node_impl final : public node_base {
             send(state.gateway, close_socket{run.models->path});
         }
         begin_all(state.book->release(who));
-        measure(); // its transcript may be what filled the disk
+        // Its transcript may be what filled the disk, and its error a limit's.
+        measure(state.tight || !run.reported || run.reported->how.status == outcome_status::error);
         if (run.reported) {
             finish(std::move(run.reported));
         } else {
