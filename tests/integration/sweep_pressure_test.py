@@ -51,6 +51,14 @@ class Pressure(ChalkTest):
     def resume(self, *flags, check=0):
         return chalk("sweep", "resume", self.sweep, *flags, check=check, timeout=240)
 
+    def check_waits(self, speaking):
+        """What was under way ends; then nothing goes on while nothing was freed."""
+        time.sleep(3)
+        held = ended(self.sweep)
+        time.sleep(3)
+        self.assertIsNone(speaking.process.poll(), speaking.text())
+        self.assertEqual(ended(self.sweep), held, speaking.text())
+
     def check_whole(self, runs):
         """Exactly one outcome for each run, and the right one."""
         rows = export(self.sweep)
@@ -118,14 +126,6 @@ class Disks(Pressure):
     def wait_until_paused(self, speaking, seconds=60):
         self.wait_for(speaking, lambda: "no run starts until there is more" in speaking.text()
                       or "nothing starts and no outcome counts" in speaking.text(), seconds, "it says that it waits")
-
-    def check_waits(self, speaking):
-        """What was under way ends; then nothing goes on while nothing was freed."""
-        time.sleep(3)
-        held = ended(self.sweep)
-        time.sleep(3)
-        self.assertIsNone(speaking.process.poll(), speaking.text())
-        self.assertEqual(ended(self.sweep), held, speaking.text())
 
     def big_sweep(self, runs):
         """Transcripts of about 2 MiB each."""
@@ -197,25 +197,46 @@ class Limits(Pressure):
         eventually(lambda: chalk_cgroups() <= self.before, 10, "no cgroup of a run is left")
         self.assertEqual(json.loads(chalk("gc", "--dry-run", "--json", check=0).stdout)["leftovers"], [])
 
-    def exhaust(self, limit, cause, flags=(), **options):
-        """Takes away what chalk has of something while it runs: attempts fail by that, and the sweep's stop rule ends it.
-        With the limit as it was, a requeue of the failed runs and the resume finish it. `limit(pid)` returns how to undo
-        it."""
-        what = ledger_sweep(range(self.RUNS), base={"task_args": {"work_s": 0.3}}, retry={"max_attempts": 1},
-                            stop={"max_errors": 2})
-        speaking = self.begin(what, *SANDBOXES, "--max-concurrent", "2", *flags, **options)
+    def exhaust(self, limit, cause, **options):
+        """Takes away what chalk has of something while it runs: it pauses, says why, and goes on when it has it again.
+        `limit(pid)` returns how to undo it."""
+        # What is short may also keep an environment's own program from starting.
+        what = ledger_sweep(range(self.RUNS), base={"task_args": {"work_s": 0.3}},
+                            retry={"on": ["sandbox", "harness", "task"]})
+        speaking = self.begin(what, *SANDBOXES, "--max-concurrent", "2", **options)
         self.wait_for(speaking, lambda: ended(self.sweep) >= 3, 60, "three have ended")
         restore = limit(speaking.process.pid)
         try:
-            self.assertEqual(speaking.finish(), 1, speaking.text())
+            self.wait_for(speaking, lambda: "no run starts until there is more" in speaking.text(), 60, "it says so")
+            self.assertRegex(speaking.text(), f"{cause}.*: no run starts until there is more")
+            self.check_waits(speaking)
         finally:
             restore()
-        self.assertRegex(speaking.text(), cause)
+        self.assertEqual(speaking.finish(), 0, speaking.text())
+        self.check_whole(self.RUNS)
+        self.check_no_leftovers(speaking)
+
+    def take_descriptors(self, pid):
+        _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, most))  # what is open stays so
+        return lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+
+    def test_descriptors_that_run_out_pause_the_sweep_which_goes_on_when_there_are_more(self):
+        self.exhaust(self.take_descriptors, "Too many open files")
+
+    def test_a_stop_rule_ends_a_sweep_without_descriptors_by_name_and_a_resume_finishes_it(self):
+        what = ledger_sweep(range(self.RUNS), base={"task_args": {"work_s": 0.3}}, retry={"max_attempts": 1},
+                            stop={"max_errors": 1})
+        speaking = self.begin(what, *SANDBOXES, "--max-concurrent", "2")
+        self.wait_for(speaking, lambda: ended(self.sweep) >= 3, 60, "three have ended")
+        self.take_descriptors(speaking.process.pid)
+        self.assertEqual(speaking.finish(), 1, speaking.text())
+        self.assertIn("Too many open files", speaking.text())
         self.assertIn("max_errors", speaking.text())
         self.check_no_leftovers(speaking)
         failed = [row["run_id"] for row in export(self.sweep) if row["status"] == "error"]
         self.assertTrue(failed)
-        chalk("sweep", "resume", self.sweep, *(word for run in failed for word in ("--requeue", run)), check=0)
+        self.resume(*(word for run in failed for word in ("--requeue", run)))
         self.check_whole(self.RUNS)
 
     def test_few_descriptors_let_in_few_runs_and_too_few_are_refused_with_their_name(self):
@@ -229,14 +250,6 @@ class Limits(Pressure):
         speaking = self.begin(what, *SANDBOXES, preexec_fn=at_most(165))
         self.assertEqual(speaking.finish(), 0, speaking.text())
         self.check_whole(self.RUNS)
-
-    def test_descriptors_that_run_out_end_the_sweep_by_its_rule_and_a_resume_finishes(self):
-        def limit(pid):
-            _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, most))  # what is open stays so
-            return lambda: None  # the next chalk has its own
-
-        self.exhaust(limit, "Too many open files")
 
     def group(self):
         group = pathlib.Path("/sys/fs/cgroup/pids")
@@ -277,14 +290,14 @@ class Limits(Pressure):
         self.assertEqual(speaking.finish(), 0, speaking.text())
         self.check_whole(self.RUNS)
 
-    def test_processes_that_run_out_end_the_sweep_by_its_rule_and_a_resume_finishes(self):
+    def test_processes_that_run_out_pause_the_sweep_which_goes_on_when_there_are_more(self):
         group = self.group()
 
-        def limit(_):
+        def take_processes(_):
             (group / "pids.max").write_text("1")
             return lambda: (group / "pids.max").write_text("max")
 
-        self.exhaust(limit, "Resource temporarily unavailable",
+        self.exhaust(take_processes, "Resource temporarily unavailable",
                      preexec_fn=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
 
 
