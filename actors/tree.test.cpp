@@ -173,6 +173,25 @@ TEST_CASE("an event out of order is an error of class harness") {
     CHECK(t.how("r0").message.find("event 3") != std::string::npos);
 }
 
+TEST_CASE("a run whose transcript cannot be written is an error of class harness, without its judge's score") {
+    tree t;
+    t.start(2);
+    std::filesystem::create_directories(t.folder.path() / "out" / "r0.json" / "in the way");
+    for (const auto* id : {"r0", "r1"}) {
+        t.say(id, 1, task_started{.task = "t", .agent = "a", .model = "m", .tools = {}, .step_count = 1});
+        t.say(id, 2, step_started{0, "only", "do it"});
+        t.say(id, 3, step_scored{.step = 0, .score = 0.75, .explanation = {}, .metadata = {}});
+        t.say(id, 4, task_completed{outcome_status::passed});
+        t.die(id, {});
+    }
+    CHECK(t.how("r0").kind == error_class::harness);
+    CHECK_FALSE(t.watch->results.at("r0").has_transcript);
+    CHECK_FALSE(t.watch->results.at("r0").score);
+    CHECK(t.watch->results.at("r1").score == 0.75);
+    REQUIRE(t.watch->ended);
+    CHECK(t.watch->ended->scored == 1);
+}
+
 TEST_CASE("an older transcript is gone when the run begins") {
     tree t;
     std::filesystem::create_directories(t.folder.path() / "out");

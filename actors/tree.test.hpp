@@ -195,9 +195,13 @@ struct tree {
             busy = io.poll() > 0 || busy;
         }
     }
+    /// Second by second: of one leap the node's deadlines would say that chalk had been stopped.
     void pass(std::chrono::milliseconds time) {
-        scheduler.clock().advance_time(time);
-        settle();
+        for (std::chrono::milliseconds step{}; time.count() > 0; time -= step) {
+            step = std::min(time, std::chrono::milliseconds(1000));
+            scheduler.clock().advance_time(step);
+            settle();
+        }
     }
     void say(const std::string& id, std::uint64_t seq, event_body body) {
         sandboxes->of(id)->say(to_line({seq, {}, std::move(body)}));

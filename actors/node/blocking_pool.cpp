@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -44,9 +45,29 @@ void serve(const std::shared_ptr<pool_state>& state) {
     state->thread_ended.notify_all();
 }
 
+/// A thread inherits the mask of the one that starts it.
+class all_signals_blocked {
+  public:
+    all_signals_blocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    all_signals_blocked(const all_signals_blocked&) = delete;
+    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
+    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
+
 class thread_pool final : public blocking_pool {
   public:
-    explicit thread_pool(std::size_t threads) : limit_(threads) {}
+    /// With its first thread: should the system have no more of them later, that one does everything.
+    explicit thread_pool(std::size_t threads) : limit_(threads) {
+        const std::lock_guard lock(state_->mutex);
+        start_thread();
+    }
 
     ~thread_pool() override { thread_pool::shut_down(); }
 
@@ -70,20 +91,18 @@ class thread_pool final : public blocking_pool {
         }
         state_->queue.push_back(std::move(work));
         if (state_->queue.size() > state_->idle && state_->threads < limit_) {
-            start_thread();
+            try {
+                start_thread();
+            } catch (const std::system_error&) { // those that there are come to it later
+            }
         }
         state_->work_came.notify_one();
     }
 
   private:
     void start_thread() {
-        // Signals belong to the main thread.
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const all_signals_blocked for_thread; // signals belong to the main thread
         std::thread([state = state_] { serve(state); }).detach();
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         ++state_->threads;
     }
 

@@ -12,10 +12,15 @@
 
 namespace chalk::actors {
 
+struct inode_room {
+    std::uint64_t free = 0;
+    std::uint64_t total = 0;
+};
+
 struct disk_room {
     bytes free;
     bytes total;
-    std::optional<std::uint64_t> free_inodes; ///< absent: the file system does not count them
+    std::optional<inode_room> inodes; ///< absent: the file system does not count them
 };
 
 class disk_pressure {

@@ -73,9 +73,10 @@ struct node_said {
     std::string text;
 };
 
-/// From the pool: how full the node's disk is.
+/// From the pool: how full the node's disk is, and what chalk itself may have no more of.
 struct room_measured {
-    disk_room room;
+    std::optional<disk_room> room; ///< absent: it could not be looked at
+    std::optional<std::string> shortage;
 };
 
 /// The node's own timer: measure again.

@@ -1,13 +1,21 @@
 #include "actors/node/interfaces.hpp"
 #include "actors/supervision/deadline_queue.hpp"
 #include "actors/supervision/restart_policy.hpp"
+#include "protocol/core/unique_fd.hpp"
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <latch>
 #include <map>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
 
 namespace chalk::actors {
@@ -16,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds measured_every{5};
 
-/// On the pool. nullopt: it could not be looked at; the next measure may.
+/// On the pool. nullopt: it could not be looked at.
 std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
     struct statvfs found {};
     if (::statvfs(folder.c_str(), &found) != 0) {
@@ -24,9 +32,38 @@ std::optional<disk_room> look_at_disk(const std::filesystem::path& folder) {
     }
     disk_room room{bytes{found.f_bavail * found.f_frsize}, bytes{found.f_blocks * found.f_frsize}, std::nullopt};
     if (found.f_files > 0) {
-        room.free_inodes = found.f_favail;
+        room.inodes = inode_room{found.f_favail, found.f_files};
     }
     return room;
+}
+
+/// Descriptors and processes that a sandbox needs to start; what it goes on with is the ledger's business.
+constexpr std::size_t files_needed = 16;
+constexpr std::size_t processes_needed = 8;
+
+/// On the pool: by trying, whichever limit it is that holds (a process's, a user's, a cgroup's, the machine's).
+/// nullopt: chalk has enough.
+std::optional<std::string> look_for_shortage() {
+    std::vector<unique_fd> files;
+    for (std::size_t i = 0; i < files_needed; ++i) {
+        files.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (!files.back()) {
+            return fmt::format("chalk cannot open {} more files ({})", files_needed,
+                               std::generic_category().message(errno));
+        }
+    }
+    std::optional<std::string> found;
+    std::latch tried(1);
+    std::vector<std::jthread> threads; // to the kernel a process each
+    try {
+        for (std::size_t i = 0; i < processes_needed; ++i) {
+            threads.emplace_back([&tried] { tried.wait(); });
+        }
+    } catch (const std::system_error& e) {
+        found = fmt::format("chalk cannot start {} more processes ({})", processes_needed, e.code().message());
+    }
+    tried.count_down();
+    return found;
 }
 
 struct live_run {
@@ -43,6 +80,7 @@ struct node_state {
     std::optional<ledger> book;
     disk_pressure pressure;
     bool tight = false; ///< as it was last said
+    bool measuring = false;
     deadline_queue deadlines;
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
@@ -67,7 +105,8 @@ class node_impl final : public node_base {
 
     behavior_type make_behavior() override {
         if (!state.settings.disk.empty()) {
-            measure();
+            measure(true);
+            delayed_send(this, measured_every, measure_room{});
         }
         return {
             [this](const start_run& m) { admit(m.order); },
@@ -76,8 +115,11 @@ class node_impl final : public node_base {
             [this](const cut_off_runs& m) { cut_off(m.why); },
             [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
-            [this](const measure_room&) { measure(); },
-            [this](const room_measured& m) { on_measured(m.room); },
+            [this](const measure_room&) {
+                measure(true);
+                delayed_send(this, measured_every, measure_room{});
+            },
+            [this](const room_measured& m) { on_measured(m); },
             [this](const set_deadline& m) {
                 state.deadlines.set(queue_key(m.who, m.kind), m.generation, clock().now() + m.after);
                 arm();
@@ -103,21 +145,29 @@ class node_impl final : public node_base {
         return {ticket{key / 2}, key % 2 == 1 ? deadline_kind::whole : deadline_kind::part};
     }
 
-    void measure() {
-        state.settings.services->site.pool->submit([folder = state.settings.disk, self = node_actor(this)] {
-            if (const auto room = look_at_disk(folder)) {
-                caf::anon_send(self, room_measured{*room});
-            }
+    /// `limits`: also what chalk itself may be short of, which costs a little.
+    void measure(bool limits) {
+        if (state.settings.disk.empty() || std::exchange(state.measuring, true)) {
+            return;
+        }
+        state.settings.services->site.pool->submit([folder = state.settings.disk, limits, self = node_actor(this)] {
+            caf::anon_send(self, room_measured{look_at_disk(folder), limits ? look_for_shortage() : std::nullopt});
         });
-        delayed_send(this, measured_every, measure_room{});
     }
 
-    void on_measured(const disk_room& room) {
-        const auto trouble = state.pressure.look(room);
+    void on_measured(const room_measured& m) {
+        state.measuring = false;
+        if (!m.room) {
+            return; // the next measure may know
+        }
+        auto trouble = state.pressure.look(*m.room);
+        if (m.shortage) {
+            trouble = m.shortage;
+        }
         if (trouble.has_value() != state.tight) {
             state.tight = trouble.has_value();
             send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
-                                                : std::string("there is room on the disk again: runs start")});
+                                                : std::string("there is enough room again: runs start")});
         }
         begin_all(state.book->set_closed(state.tight));
     }
@@ -268,6 +318,8 @@ class node_impl final : public node_base {
             send(state.gateway, close_socket{run.models->path});
         }
         begin_all(state.book->release(who));
+        // Its transcript may be what filled the disk, and its error a limit's.
+        measure(state.tight || !run.reported || run.reported->how.status == outcome_status::error);
         if (run.reported) {
             finish(std::move(run.reported));
         } else {
@@ -308,6 +360,7 @@ class node_impl final : public node_base {
             what->has_transcript = m.how.has_value();
             if (!m.how) {
                 what->how = outcome::error(m.how.error().kind, m.how.error().message);
+                what->score.reset();
             }
             finish(std::move(what));
         }

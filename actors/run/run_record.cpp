@@ -83,7 +83,8 @@ void run_record::keep(const event_ptr& e) {
 }
 
 void add_figures(run_result& what, const run_record& record) {
-    what.score = record.score();
+    // Its judge may have given one all the same: then it is the transcript that could not be written.
+    what.score = what.how.status == outcome_status::error ? std::nullopt : record.score();
     what.step_scores = record.step_scores();
     what.spent = record.spent();
 }

@@ -7,12 +7,26 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
 namespace chalk::actors {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// What the machine is short of now is not the config's fault: such a run may be tried again.
+failure place_failure(const std::error_code& why, const std::string& what) {
+    const bool short_of = why == std::errc::no_space_on_device || why == std::errc::too_many_files_open ||
+                          why == std::errc::too_many_files_open_in_system || why == std::errc::not_enough_memory ||
+                          why.value() == EDQUOT;
+    const auto message = fmt::format("{}: {}", what, why.message());
+    return short_of ? harness_failure(message) : config_failure(message);
+}
+
+} // namespace
 
 result<void> make_output_places(const run_order& order) {
     std::error_code ec;
@@ -23,17 +37,17 @@ result<void> make_output_places(const run_order& order) {
         return {};
     }
     if (!make(order.config.transcript_file.parent_path())) {
-        return config_failure(fmt::format("run {}: cannot make the folder of transcript_file {}: {}",
-                                          order.config.id.str(), order.config.transcript_file.string(), ec.message()));
+        return place_failure(ec, fmt::format("run {}: cannot make the folder of transcript_file {}",
+                                             order.config.id.str(), order.config.transcript_file.string()));
     }
     if (!make(order.artifacts_folder)) {
-        return config_failure(fmt::format("run {}: cannot make the artifacts folder {}: {}", order.config.id.str(),
-                                          order.artifacts_folder.string(), ec.message()));
+        return place_failure(ec, fmt::format("run {}: cannot make the artifacts folder {}", order.config.id.str(),
+                                             order.artifacts_folder.string()));
     }
     fs::remove(order.config.transcript_file, ec);
     if (ec) {
-        return config_failure(fmt::format("run {}: cannot remove the old transcript {}: {}", order.config.id.str(),
-                                          order.config.transcript_file.string(), ec.message()));
+        return place_failure(ec, fmt::format("run {}: cannot remove the old transcript {}", order.config.id.str(),
+                                             order.config.transcript_file.string()));
     }
     return {};
 }

@@ -39,8 +39,20 @@ std::optional<deadline_queue::clock::duration> deadline_queue::arm(clock::time_p
 }
 
 void deadline_queue::timer_fired(clock::time_point now) {
+    const auto late = timers_.empty() ? clock::duration::zero() : now - *timers_.begin();
+    if (late > most_late) {
+        postpone(late + hearing);
+    }
     while (!timers_.empty() && *timers_.begin() <= now) {
         timers_.erase(timers_.begin());
+    }
+}
+
+void deadline_queue::postpone(clock::duration by) {
+    by_time_.clear();
+    for (auto& [who, what] : by_key_) {
+        what.at += by;
+        by_time_.emplace(what.at, who);
     }
 }
 

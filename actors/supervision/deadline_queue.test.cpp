@@ -66,3 +66,26 @@ TEST_CASE("a deadline that lies in the past is due at once") {
     q.set(1, 1, start + 1s);
     CHECK(q.arm(start + 5s) == 0s);
 }
+
+TEST_CASE("after a time in which nobody could look, deadlines pass later by that time and a moment to hear") {
+    deadline_queue q;
+    q.set(1, 1, start + 10s);
+    q.set(2, 1, start + 90s);
+    CHECK(q.arm(start) == 10s);
+    q.timer_fired(start + 70s);
+    CHECK(q.take_passed(start + 70s).empty());
+    CHECK(q.arm(start + 70s) == deadline_queue::hearing);
+    q.clear(1); // what it waited for had happened meanwhile
+    q.timer_fired(start + 72s);
+    CHECK(q.take_passed(start + 72s).empty());
+    CHECK(q.take_passed(start + 151s).empty());
+    CHECK(q.take_passed(start + 152s) == std::vector<passed>{{2, 1}});
+}
+
+TEST_CASE("a timer that is a little late changes nothing") {
+    deadline_queue q;
+    q.set(1, 1, start + 10s);
+    CHECK(q.arm(start) == 10s);
+    q.timer_fired(start + 10s + deadline_queue::most_late);
+    CHECK(q.take_passed(start + 10s + deadline_queue::most_late) == std::vector<passed>{{1, 1}});
+}

@@ -49,8 +49,8 @@ class sweep_impl final : public sweep_base {
         state.plan.emplace(std::move(*settings.plan));
         state.budget.emplace(settings.budget, settings.spent_before);
         state.commits.emplace(settings.journal.has_value());
-        state.window = settings.window;
         state.settings.emplace(std::move(settings));
+        state.window = window_for(state.settings->node.max_runs);
         set_down_handler([this](const caf::down_msg& down) { on_down(down); });
     }
 
@@ -94,6 +94,11 @@ class sweep_impl final : public sweep_base {
     std::uint64_t number(run_key run) const {
         return static_cast<std::uint64_t>(
             number_of(run, state.settings->journal ? state.settings->journal->repeats : 1'000'000'000));
+    }
+
+    /// How many may be out while so many may run at once; nullopt: as many as there is room for.
+    std::size_t window_for(std::optional<std::size_t> runs) const {
+        return runs ? std::min(state.settings->window, with_slack(*runs)) : state.settings->window;
     }
 
     void start_node() {
@@ -346,7 +351,7 @@ class sweep_impl final : public sweep_base {
             return;
         }
         send(state.node, set_max_runs{what.runs});
-        state.window = what.runs ? std::min(state.settings->window, with_slack(*what.runs)) : state.settings->window;
+        state.window = window_for(what.runs);
         answer(what.runs ? fmt::format("at most {} runs at once from now on", *what.runs)
                          : std::string("as many runs at once as the machine has room for"));
     }

@@ -2,13 +2,16 @@
 
 #include "cli/run/sizes.hpp"
 #include "runtimes/confinement/student_limits.hpp"
+#include "runtimes/namespaces/cgroups.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 #include <thread>
 
 #include <sys/resource.h>
@@ -63,6 +66,29 @@ bytes memory_of_machine() {
     return {memory};
 }
 
+std::string text_of(const char* file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// How many may exist: the machine's limit, that of each cgroup that we are in, and the user's, which root has not.
+std::uint32_t processes_of_machine() {
+    std::uint64_t processes = read_number("/proc/sys/kernel/pid_max").value_or(32'768);
+    for (const auto& one :
+         namespaces::find_hierarchies(text_of("/proc/self/cgroup"), text_of("/proc/self/mountinfo"))) {
+        for (const auto& group : one.bases) {
+            if (const auto limit = read_number((group / "pids.max").c_str())) { // "max" is none
+                processes = std::min(processes, *limit);
+            }
+        }
+    }
+    rlimit of_user{};
+    if (::geteuid() != 0 && ::getrlimit(RLIMIT_NPROC, &of_user) == 0) {
+        processes = std::min<std::uint64_t>(processes, of_user.rlim_cur);
+    }
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(processes, std::numeric_limits<std::uint32_t>::max()));
+}
+
 fs::path existing_part(fs::path path) {
     std::error_code ec;
     path = fs::absolute(path, ec);
@@ -106,8 +132,7 @@ result<machine> look_at_machine(const fs::path& where_files_go) {
         m.free_disk = {static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize};
     }
     m.cpus = std::max(1U, std::thread::hardware_concurrency());
-    m.processes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-        read_number("/proc/sys/kernel/pid_max").value_or(32'768), std::numeric_limits<std::uint32_t>::max()));
+    m.processes = processes_of_machine();
     m.open_files = raise_open_files();
     if (const char* text = std::getenv("CHALK_SANDBOX_MEMORY_BYTES"); text != nullptr && *text != '\0') {
         auto size = parse_size(text);
@@ -162,8 +187,10 @@ result<run_plan_limits> plan_limits(const machine& m, const run_options& options
     }
     actors::ledger book(plan.capacity, options.max_concurrent);
     if (const auto fits = book.request(actors::ticket{1}, plan.reservation); !fits) {
-        return failure{fits.error().kind, fits.error().message + "; make the run smaller (--memory, --disk), or share "
-                                                                 "the memory and cpus more widely (--overcommit)"};
+        return failure{fits.error().kind,
+                       fits.error().message +
+                           "; free some of it, make the run smaller (--memory, --disk), or share the "
+                           "memory and cpus more widely (--overcommit)"};
     }
     return plan;
 }

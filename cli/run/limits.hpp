@@ -14,7 +14,7 @@ namespace chalk::cli {
 struct machine {
     bytes memory;                     ///< RAM, or the limit of the cgroup that we are in
     bytes free_disk;                  ///< of the file system that transcripts and caches go to
-    std::uint32_t processes = 32'768; ///< that may exist at once
+    std::uint32_t processes = 32'768; ///< that may exist at once, chalk's cgroups considered
     std::uint32_t cpus = 1;
     std::uint32_t open_files = 1024;     ///< descriptors that this process may have
     std::optional<bytes> sandbox_memory; ///< CHALK_SANDBOX_MEMORY_BYTES

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -24,11 +25,11 @@ class Failed(AssertionError):
     """A chalk that did not do what the test asked."""
 
 
-def chalk(*arguments, timeout=DEADLINE_S, check=None, cwd=None, env=None, input=None):
+def chalk(*arguments, timeout=DEADLINE_S, check=None, cwd=None, env=None, input=None, preexec_fn=None):
     """Runs chalk to its end. With `check` (an exit code) any other code fails the test with chalk's own words."""
     result = subprocess.run(
         [str(CHALK), *map(str, arguments)], capture_output=True, text=True, timeout=timeout, cwd=cwd, input=input,
-        env={**os.environ, **(env or {})}, errors="replace",
+        preexec_fn=preexec_fn, env={**os.environ, **(env or {})}, errors="replace",
     )
     if check is not None and result.returncode != check:
         raise Failed(
@@ -208,3 +209,38 @@ def end(process, signal_number=signal.SIGKILL):
     if process.poll() is None:
         process.send_signal(signal_number)
     return process.communicate(timeout=30)
+
+
+class Speaking:
+    """A chalk that runs, and what it has said so far."""
+
+    def __init__(self, process):
+        self.process = process
+        self.said = []
+        self.reader = threading.Thread(target=self.listen, daemon=True)
+        self.reader.start()
+
+    def listen(self):
+        for line in self.process.stderr:
+            self.said.append(line)
+
+    def text(self):
+        return "".join(self.said)
+
+    def finish(self, seconds=180):
+        """Its exit code, when it has ended and all that it said is read."""
+        try:
+            code = self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"chalk did not end within {seconds} s; it said\n{self.text()[-3000:]}") from None
+        self.reader.join(30)
+        return code
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait(timeout=30)
+        self.reader.join(30)
+        self.process.stdout.close()
+        self.process.stderr.close()

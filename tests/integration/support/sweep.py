@@ -1,5 +1,6 @@
 """What the tests of sweeps share: the ledger environment's sweeps, and how their folders are read."""
 
+import hashlib
 import json
 import pathlib
 import sqlite3
@@ -39,3 +40,17 @@ def rows_of(folder, query):
         return connection.execute(query).fetchall()
     finally:
         connection.close()
+
+
+def ledger_score(row):
+    """What the ledger environment gives the run of an exported row, whatever became of it."""
+    text = f"{row['values']['task_args.item']} {row['seed']}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
+
+
+def ended(folder):
+    """How many attempts have ended; 0 while there is no journal that could be asked."""
+    try:
+        return rows_of(folder, "select count(*) from attempt where ended_ms is not null")[0][0]
+    except sqlite3.OperationalError:
+        return 0

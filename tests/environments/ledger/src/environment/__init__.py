@@ -35,7 +35,7 @@ class Ledger(Task):
         self.item, self.ledger, self.work_s = item, ledger, work_s
         self.run = os.environ["CHALK_RUN_ID"]
         self.seed = int(os.environ.get("CHALK_SEED", "0"))
-        # {"raise": [items], "hang": [items]}: what the judge does for these.
+        # {"raise": [items], "hang": [items], "wait": [items]}: what the judge, or before the first step "wait", does.
         self.fault = next((name for name, items in (faults or {}).items() if item in items), None)
         self.steps = [Step(name="only", instructions="Say anything.", judge=LedgerJudge(self))]
 
@@ -48,7 +48,7 @@ class Ledger(Task):
 
     def pre_hook(self):
         self.note("start")
-        time.sleep(self.work_s)
+        time.sleep(3600 if self.fault == "wait" else self.work_s)
 
 
 tasks = [Ledger]
