@@ -61,6 +61,7 @@ class tree_impl final : public run_tree {
     void control(sweep_control what, std::function<void(result<std::string>)> answer) override {
         caf::anon_send(sweep_, control_sweep{std::move(what), std::move(answer)});
     }
+    std::uint64_t actors_started() const override { return system_.latest_actor_id(); }
 
   private:
     /// Should it fail, the sockets cannot be bound, and the runs say so.

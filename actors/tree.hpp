@@ -58,6 +58,8 @@ class run_tree {
     virtual void kill(const std::string& reason) = 0;
     /// Any thread. `answer` is called once, on an actor's thread; never when the sweep is over meanwhile.
     virtual void control(sweep_control what, std::function<void(result<std::string>)> answer) = 0;
+    /// Any thread. How many actors this process has started for the tree so far; those in sandboxes are not among them.
+    [[nodiscard]] virtual std::uint64_t actors_started() const = 0;
 };
 
 /// As in actors/harness/interfaces.hpp, which needs CAF.

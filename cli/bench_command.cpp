@@ -1,6 +1,7 @@
 #include "cli/bench/cases.hpp"
 #include "cli/bench/dispatch.hpp"
-#include "cli/commands.hpp"
+#include "cli/bench/sweep.hpp"
+#include "cli/refused.hpp"
 #include "protocol/event/event.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +37,12 @@ class scratch {
         std::error_code ignored; // what is left is in the temporary folder
         fs::remove_all(path_, ignored);
     }
+    /// Empty: it could not be made.
     [[nodiscard]] const fs::path& path() const { return path_; }
+    [[nodiscard]] static refused missing() {
+        return {exit_code::machine_lacks,
+                fmt::format("cannot make a folder in {}", fs::temp_directory_path().string())};
+    }
 
   private:
     fs::path path_;
@@ -70,8 +76,7 @@ json to_json(const bench::answer& said) {
 exit_code bench_harness(const bench_flags& flags) {
     const scratch folder;
     if (folder.path().empty()) {
-        fmt::print(stderr, "chalk bench: cannot make a folder in {}\n", fs::temp_directory_path().string());
-        return exit_code::machine_lacks;
+        return refuse("chalk bench", folder.missing());
     }
     auto options = flags.options;
     options.folder = folder.path();
@@ -108,22 +113,20 @@ struct dispatch_flags {
 exit_code bench_dispatch(const dispatch_flags& flags) {
     const scratch folder;
     if (folder.path().empty()) {
-        fmt::print(stderr, "chalk bench: cannot make a folder in {}\n", fs::temp_directory_path().string());
-        return exit_code::machine_lacks;
+        return refuse("chalk bench", folder.missing());
     }
     auto options = flags.options;
     options.folder = folder.path();
     const auto said = bench::measure_dispatch(options);
     if (!said) {
-        fmt::print(stderr, "chalk bench dispatch: {}\n", said.error().message);
-        return exit_code::run_error;
+        return refuse("chalk bench dispatch", refusal_of(said.error(), exit_code::run_error));
     }
     const auto runs = static_cast<double>(said->runs);
     const json out = {{"runs", said->runs},
                       {"per_s", runs / said->seconds},
                       {"errors", said->errors},
                       {"injected", said->injected},
-                      {"actors_per_run", bench::actors_per_run},
+                      {"actors_per_run", static_cast<double>(said->actors) / runs},
                       {"journal_rows_per_run", static_cast<double>(said->rows) / runs},
                       {"journal_syncs_per_run", static_cast<double>(said->syncs) / runs},
                       {"first_tenth_per_s", runs / 10 / said->first_tenth_s},
@@ -136,10 +139,10 @@ exit_code bench_dispatch(const dispatch_flags& flags) {
     }
     fmt::print(
         "{} empty runs: {:.0f}/s (first tenth {:.0f}/s, last tenth {:.0f}/s), {} ended in error as injected\n"
-        "a run: {} actors, {:.2f} journal rows, {:.4f} syncs; memory {:.1f} MiB after a tenth, {:.1f} MiB at the "
+        "a run: {:.2f} actors, {:.2f} journal rows, {:.4f} syncs; memory {:.1f} MiB after a tenth, {:.1f} MiB at the "
         "end\n",
         said->runs, out["per_s"].get<double>(), out["first_tenth_per_s"].get<double>(),
-        out["last_tenth_per_s"].get<double>(), said->errors, bench::actors_per_run,
+        out["last_tenth_per_s"].get<double>(), said->errors, out["actors_per_run"].get<double>(),
         out["journal_rows_per_run"].get<double>(), out["journal_syncs_per_run"].get<double>(),
         static_cast<double>(said->memory_early) / (1 << 20), static_cast<double>(said->memory_late) / (1 << 20));
     return exit_code::fine;
@@ -156,9 +159,65 @@ void add_dispatch(CLI::App& bench, exit_code& code) {
     dispatch->callback([flags, &code] { code = bench_dispatch(*flags); });
 }
 
+struct sweep_flags {
+    bench::sweep_bench_options options;
+    bool as_json = false;
+};
+
+exit_code bench_sweep(const sweep_flags& flags, const own_keys& keys) {
+    const scratch folder;
+    if (folder.path().empty()) {
+        return refuse("chalk bench", folder.missing());
+    }
+    auto options = flags.options;
+    options.folder = folder.path();
+    const auto said = bench::measure_sweep(options, keys);
+    if (!said) {
+        return refuse("chalk bench sweep", refusal_of(said.error(), exit_code::run_error));
+    }
+    const auto runs = static_cast<double>(said->runs);
+    const double per_s = runs / said->seconds;
+    const json out = {{"runs", said->runs},
+                      {"errors", said->errors},
+                      {"per_s", per_s},
+                      {"bare_per_s", said->bare_per_s},
+                      {"of_bare", per_s / said->bare_per_s},
+                      {"actors_per_run", static_cast<double>(said->actors) / runs},
+                      {"journal_rows_per_run", static_cast<double>(said->rows) / runs},
+                      {"journal_syncs_per_run", static_cast<double>(said->syncs) / runs},
+                      {"memory_bytes_before", said->memory_before},
+                      {"memory_bytes_after", said->memory_after},
+                      {"descriptors_before", said->descriptors_before},
+                      {"descriptors_after", said->descriptors_after}};
+    if (flags.as_json) {
+        fmt::print("{}\n", out.dump(2));
+    } else {
+        fmt::print("{} runs in sandboxes: {:.1f}/s, {:.0f} % of the {:.1f}/s without a sweep; {} ended in error\n"
+                   "a run: {:.2f} actors, {:.2f} journal rows, {:.4f} syncs\n"
+                   "before and after: {:.1f} and {:.1f} MiB, {} and {} open descriptors\n",
+                   said->runs, per_s, 100 * per_s / said->bare_per_s, said->bare_per_s, said->errors,
+                   out["actors_per_run"].get<double>(), out["journal_rows_per_run"].get<double>(),
+                   out["journal_syncs_per_run"].get<double>(), static_cast<double>(said->memory_before) / (1 << 20),
+                   static_cast<double>(said->memory_after) / (1 << 20), said->descriptors_before,
+                   said->descriptors_after);
+    }
+    return said->errors > 0 ? exit_code::run_error : exit_code::fine;
+}
+
+void add_bench_sweep(CLI::App& bench, const own_keys& keys, exit_code& code) {
+    auto* sweep = bench.add_subcommand("sweep", "a sweep in sandboxes, beside the same runs without one");
+    const auto flags = std::make_shared<sweep_flags>();
+    auto& options = flags->options;
+    sweep->add_option("--count", options.runs, "runs of the sweep")->check(CLI::Range(1, 1'000'000));
+    sweep->add_option("--bare-count", options.bare_runs, "runs without it")->check(CLI::Range(1, 1'000'000));
+    sweep->add_option("--concurrency", options.at_once, "runs at once")->check(CLI::Range(1, 10'000));
+    sweep->add_flag("--json", flags->as_json, "one JSON object on stdout");
+    sweep->callback([flags, &keys, &code] { code = bench_sweep(*flags, keys); });
+}
+
 } // namespace
 
-void add_bench_command(CLI::App& app, exit_code& code) {
+void add_bench_command(CLI::App& app, const own_keys& keys, exit_code& code) {
     auto* command = app.add_subcommand("bench", "measures chalk beside what the machine alone can do");
     command->require_subcommand(1);
     auto* harness = command->add_subcommand("harness", "full lifecycles a second, each beside its floor");
@@ -177,6 +236,7 @@ void add_bench_command(CLI::App& app, exit_code& code) {
     harness->add_flag("--json", flags->as_json, "one JSON array on stdout");
     harness->callback([flags, &code] { code = bench_harness(*flags); });
     add_dispatch(*command, code);
+    add_bench_sweep(*command, keys, code);
 }
 
 } // namespace chalk::cli

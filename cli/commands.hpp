@@ -20,6 +20,6 @@ void add_gc_command(CLI::App& app, exit_code& code);
 void add_agents_command(CLI::App& app, exit_code& code);
 void add_backend_command(CLI::App& app, const own_keys& keys, exit_code& code);
 void add_check_command(CLI::App& app, exit_code& code);
-void add_bench_command(CLI::App& app, exit_code& code);
+void add_bench_command(CLI::App& app, const own_keys& keys, exit_code& code);
 
 } // namespace chalk::cli

@@ -12,15 +12,11 @@ namespace {
 
 constexpr const char* per_s = "/s";
 
-run_options example_runs(const case_options& options, const char* example, const char* transcript) {
-    run_options runs;
-    runs.config = (build_folder() / "examples" / example / "run_config.json").string();
+run_options runs_of(const case_options& options, const char* example, const char* transcript) {
+    auto runs = example_runs(example);
     runs.runs = options.count;
     runs.max_concurrent = options.concurrency;
     runs.out = (options.folder / transcript).string();
-    runs.overcommit = 4; // the benchmark's own concurrency decides
-    runs.memory = 512_MiB;
-    runs.disk = 64_MiB;
     return runs;
 }
 
@@ -67,7 +63,7 @@ result<answer> waiting(const case_options& options) {
 }
 
 result<answer> one_process(const case_options& options) {
-    auto runs = example_runs(options, "native", "one-process.json");
+    auto runs = runs_of(options, "native", "one-process.json");
     runs.memory.reset();
     runs.disk.reset();
     runs.no_containerized = true;
@@ -102,7 +98,7 @@ result<answer> bare_sandboxes(const case_options& options) {
 }
 
 result<answer> native_in_sandboxes(const case_options& options) {
-    const auto measured = measure_runs(example_runs(options, "native", "native.json"));
+    const auto measured = measure_runs(runs_of(options, "native", "native.json"));
     const auto floor = sandbox_floor(options);
     if (!measured || !floor) {
         return measured ? floor.error() : measured.error();
@@ -111,7 +107,7 @@ result<answer> native_in_sandboxes(const case_options& options) {
 }
 
 result<answer> python_in_sandboxes(const case_options& options) {
-    const auto measured = measure_runs(example_runs(options, "hello", "python.json"));
+    const auto measured = measure_runs(runs_of(options, "hello", "python.json"));
     const auto floor =
         measure_starts({"/usr/bin/python3", "-I", "-S", "-c", "import json"}, options.count, options.concurrency);
     if (!measured || !floor) {

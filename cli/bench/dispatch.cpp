@@ -1,6 +1,7 @@
 #include "cli/bench/dispatch.hpp"
 
 #include "actors/tree.hpp"
+#include "cli/bench/own_use.hpp"
 #include "protocol/journal/journal_reader.hpp"
 #include "protocol/net/io_thread.hpp"
 
@@ -8,11 +9,8 @@
 
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <future>
 #include <mutex>
-
-#include <unistd.h>
 
 namespace chalk::cli::bench {
 
@@ -24,14 +22,6 @@ using clock = std::chrono::steady_clock;
 
 /// One run of a hundred is to fail, each with the next class.
 constexpr std::uint64_t fails_every = 100;
-
-std::uint64_t resident_bytes() {
-    std::ifstream in("/proc/self/statm");
-    std::uint64_t size = 0;
-    std::uint64_t resident = 0;
-    in >> size >> resident;
-    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 std::optional<error_class> injected(std::uint64_t run) {
     if (run % fails_every != 0) {
@@ -204,6 +194,7 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
         return counts.error();
     }
     const auto figures = written.get();
+    const auto actors = tree->actors_started();
     tree.reset();
     auto errors = check_outcomes(folder, runs);
     if (!errors) {
@@ -216,6 +207,7 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
                       .runs = runs,
                       .errors = counts->errors,
                       .injected = *errors,
+                      .actors = actors,
                       .rows = figures.records,
                       .syncs = figures.batches + 2 * figures.checkpoints,
                       .memory_early = watch->memory_early,

@@ -11,9 +11,6 @@
 
 namespace chalk::cli::bench {
 
-/// Its run, harness, environment, tool server and agent.
-inline constexpr int actors_per_run = 5;
-
 struct dispatch_options {
     std::uint64_t runs = 100'000;
     std::uint64_t cells = 100;
@@ -28,6 +25,7 @@ struct dispatched {
     std::uint64_t runs = 0;
     std::uint64_t errors = 0;   ///< outcomes of class error, by the journal
     std::uint64_t injected = 0; ///< that were to fail; each has its class in the journal, or this is a failure
+    std::uint64_t actors = 0;   ///< that were started, those of the tree itself among them
     std::uint64_t rows = 0;     ///< of the journal
     std::uint64_t syncs = 0;
     std::uint64_t memory_early = 0; ///< resident bytes after a tenth of the runs

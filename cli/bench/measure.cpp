@@ -1,5 +1,6 @@
 #include "cli/bench/measure.hpp"
 
+#include "cli/bench/silent_watcher.hpp"
 #include "cli/run/tree_settings.hpp"
 #include "protocol/event/event.hpp"
 #include "protocol/net/io_thread.hpp"
@@ -24,29 +25,6 @@ namespace chalk::cli::bench {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Hears nothing but the end.
-class silent_watcher final : public actors::watcher {
-  public:
-    [[nodiscard]] bool wants_events() const noexcept override { return false; }
-    void run_began(const actors::run_order&) override {}
-    void run_event(const actors::run_order&, const event_ptr&) override {}
-    void run_prepared(const actors::run_order&) override {}
-    void run_finished(const actors::run_result&, const actors::sweep_counts&) override {}
-    void attempt_finished(const actors::run_result&, const actors::sweep_counts&) override {}
-    void sweep_said(const std::string&) override {}
-    void sweep_finished(const actors::sweep_counts& counts, const std::optional<failure>& trouble) override {
-        if (trouble) {
-            end_.set_value(*trouble);
-        } else {
-            end_.set_value(counts);
-        }
-    }
-    [[nodiscard]] std::future<result<actors::sweep_counts>> end() { return end_.get_future(); }
-
-  private:
-    std::promise<result<actors::sweep_counts>> end_;
-};
 
 bytes peak_memory() {
     rusage use{};
@@ -149,6 +127,15 @@ result<double> measure_floor(const fs::path& program, const std::vector<std::str
         return harness_failure(fmt::format("{} printed no figure: {}", program.string(), text));
     }
     return said["per_s"].get<double>();
+}
+
+run_options example_runs(const char* example) {
+    run_options runs;
+    runs.config = (build_folder() / "examples" / example / "run_config.json").string();
+    runs.overcommit = 4;
+    runs.memory = 512_MiB;
+    runs.disk = 64_MiB;
+    return runs;
 }
 
 fs::path build_folder() {

@@ -37,6 +37,10 @@ struct measured_runs {
 [[nodiscard]] result<double> measure_floor(const std::filesystem::path& program,
                                            const std::vector<std::string>& arguments);
 
+/// How runs of an example beside this executable are started: with little memory and disk, and more of them than the
+/// machine has cpus for, since the benchmark decides how many there are at once.
+[[nodiscard]] run_options example_runs(const char* example);
+
 /// The folder that this executable lies in; floors and the native example are below it.
 [[nodiscard]] std::filesystem::path build_folder();
 

@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
         chalk::cli::add_agents_command(app, code);
         chalk::cli::add_backend_command(app, keys, code);
         chalk::cli::add_check_command(app, code);
-        chalk::cli::add_bench_command(app, code);
+        chalk::cli::add_bench_command(app, keys, code);
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& wrong) {

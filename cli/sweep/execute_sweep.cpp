@@ -4,11 +4,10 @@
 #include "cli/run/interrupts.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/sizes.hpp"
-#include "cli/run/tree_settings.hpp"
 #include "cli/sweep/control_socket.hpp"
 #include "cli/sweep/results.hpp"
 #include "cli/sweep/sweep_folder.hpp"
-#include "cli/sweep/sweep_site.hpp"
+#include "cli/sweep/sweep_settings.hpp"
 #include "config/sweep/sweep_plan_text.hpp"
 #include "protocol/net/io_thread.hpp"
 
@@ -38,16 +37,6 @@ console_mode choose_mode(const sweep_options& options) {
         return console_mode::json_ends;
     }
     return ::isatty(STDERR_FILENO) != 0 ? console_mode::board : console_mode::progress_lines;
-}
-
-actors::schedule_rules rules_of(const config::sweep_file& sweep) {
-    actors::schedule_rules rules;
-    rules.repeats = sweep.repeat;
-    rules.retry = sweep.retry;
-    rules.stop = sweep.stop;
-    rules.breaker = sweep.breaker;
-    rules.seal_at = sweep.seal_at;
-    return rules;
 }
 
 /// A gateway's settings when any cell asks a model.
@@ -123,32 +112,19 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     const auto& file = site.runs().file().sweep;
     const auto& matrix = site.runs().matrix();
     const auto watch = std::make_shared<console>(choose_mode(options), matrix.count_kept() * file.repeat);
-    auto settings = make_tree_settings(site.common(), site.how(), watch);
-    if (!settings) {
-        return refuse(chalk_sweep, {exit_code::machine_lacks, settings.error().message});
-    }
-    settings->plan.emplace(
-        matrix.count_kept(), [&matrix](std::uint64_t from) { return matrix.next_kept(from); }, rules_of(file),
-        std::move(opened.before));
-    settings->make_order = [&site](actors::run_key key, attempt_number attempt) { return site.order(key, attempt); };
-    settings->capacity = site.capacity();
-    settings->max_runs = site.max_runs();
-    settings->window = actors::with_slack(site.at_once());
-    settings->disk = options.folder;
-    settings->budget = {file.budget.tokens, file.budget.usd};
-    settings->spent_before = opened.spent;
-    settings->deadline = file.deadlines.sweep;
-    settings->models = std::move(models);
-    settings->journal = std::move(opened.journal);
-    settings->journal->describe = [&site](std::uint64_t cell) { return site.describe(cell); };
-    const auto closed = std::make_shared<std::binary_semaphore>(0);
-    settings->journal->closed = [closed](const auto&) { closed->release(); };
     for (const auto& note : site.notes()) {
         watch->say(note);
     }
     for (const auto& note : opened.notes) {
         watch->say(note);
     }
+    auto settings = make_sweep_settings(site, options.folder, std::move(opened), watch);
+    if (!settings) {
+        return refuse(chalk_sweep, {exit_code::machine_lacks, settings.error().message});
+    }
+    settings->models = std::move(models);
+    const auto closed = std::make_shared<std::binary_semaphore>(0);
+    settings->journal->closed = [closed](const auto&) { closed->release(); };
     auto finished = watch->finished();
     const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
     auto control = control_socket::open(io.context(), options.folder, [&tree](actors::sweep_control what, auto answer) {
