@@ -13,7 +13,7 @@ class local_harness_impl final : public local_harness {
     local_harness_impl(boost::asio::io_context& io, const run_order& order, std::unique_ptr<local_places> places)
         : io_(io), options_(places->options(order.config, order.prepare_only)), keep_(order.request.keep),
           places_(std::move(places)) {
-        options_.listens = order.transcript;
+        options_.listens = order.mcp_port;
     }
 
     void use_model_socket(const std::filesystem::path& socket) override { options_.gateway_socket = socket.string(); }
@@ -21,11 +21,11 @@ class local_harness_impl final : public local_harness {
         return spawn_harness(owner, io_, std::move(options_), std::move(sink));
     }
     bool has_folders() const noexcept override { return places_->has_folders(); }
-    result<std::optional<std::filesystem::path>> remove() override {
+    result<std::optional<std::filesystem::path>> remove(bool ended_in_order) override {
         if (keep_ && places_->has_folders()) {
             return std::optional(places_->keep());
         }
-        if (auto removed = places_->remove(); !removed) {
+        if (auto removed = places_->remove(ended_in_order); !removed) {
             return removed.error();
         }
         return std::optional<std::filesystem::path>{};

@@ -80,7 +80,9 @@ class fake_local_harness final : public local_harness {
         return owner->system().spawn(act, std::move(sink), crashes_);
     }
     bool has_folders() const noexcept override { return false; }
-    result<std::optional<std::filesystem::path>> remove() override { return std::optional<std::filesystem::path>{}; }
+    result<std::optional<std::filesystem::path>> remove(bool) override {
+        return std::optional<std::filesystem::path>{};
+    }
 
   private:
     static harness_actor::behavior_type act(harness_actor::pointer self, const event_sink& sink, bool crashes) {

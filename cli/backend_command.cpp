@@ -118,7 +118,7 @@ exit_code for_each_spool(const backend_options& options, bool sends, Act act) {
     if (files.empty()) {
         auto left = backend::list_spools(backend::default_spool_folder());
         if (!left) {
-            return refuse("chalk backend", refusal_of(left.error(), exit_code::machine_lacks));
+            return refuse("chalk backend", left.error(), exit_code::machine_lacks);
         }
         files = std::move(*left);
     }
@@ -127,7 +127,7 @@ exit_code for_each_spool(const backend_options& options, bool sends, Act act) {
     for (const auto& file : files) {
         auto taken = backend::take_spool(file);
         if (!taken) {
-            code = refuse("chalk backend", refusal_of(taken.error(), exit_code::machine_lacks));
+            code = refuse("chalk backend", taken.error(), exit_code::machine_lacks);
             continue;
         }
         report one;

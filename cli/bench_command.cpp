@@ -76,7 +76,7 @@ json to_json(const bench::answer& said) {
 exit_code bench_harness(const bench_flags& flags) {
     const scratch folder;
     if (folder.path().empty()) {
-        return refuse("chalk bench", folder.missing());
+        return refuse("chalk bench", scratch::missing());
     }
     auto options = flags.options;
     options.folder = folder.path();
@@ -113,13 +113,13 @@ struct dispatch_flags {
 exit_code bench_dispatch(const dispatch_flags& flags) {
     const scratch folder;
     if (folder.path().empty()) {
-        return refuse("chalk bench", folder.missing());
+        return refuse("chalk bench", scratch::missing());
     }
     auto options = flags.options;
     options.folder = folder.path();
     const auto said = bench::measure_dispatch(options);
     if (!said) {
-        return refuse("chalk bench dispatch", refusal_of(said.error(), exit_code::run_error));
+        return refuse("chalk bench dispatch", said.error(), exit_code::run_error);
     }
     const auto runs = static_cast<double>(said->runs);
     const json out = {{"runs", said->runs},
@@ -167,13 +167,14 @@ struct sweep_flags {
 exit_code bench_sweep(const sweep_flags& flags, const own_keys& keys) {
     const scratch folder;
     if (folder.path().empty()) {
-        return refuse("chalk bench", folder.missing());
+        return refuse("chalk bench", scratch::missing());
     }
     auto options = flags.options;
     options.folder = folder.path();
     const auto said = bench::measure_sweep(options, keys);
     if (!said) {
-        return refuse("chalk bench sweep", refusal_of(said.error(), exit_code::run_error));
+        return refuse("chalk bench sweep", said.error(),
+                      said.error().kind == error_class::sandbox ? exit_code::machine_lacks : exit_code::run_error);
     }
     const auto runs = static_cast<double>(said->runs);
     const double per_s = runs / said->seconds;

@@ -24,4 +24,8 @@ exit_code refuse(std::string_view command, const refused& why) {
     return why.code;
 }
 
+exit_code refuse(std::string_view command, const failure& why, exit_code otherwise) {
+    return refuse(command, refusal_of(why, otherwise));
+}
+
 } // namespace chalk::cli

@@ -26,5 +26,6 @@ using step_result = boost::system::result<T, refused>;
 
 /// Prints "<command>: <message>" to standard error and gives the code back.
 exit_code refuse(std::string_view command, const refused& why);
+exit_code refuse(std::string_view command, const failure& why, exit_code otherwise);
 
 } // namespace chalk::cli

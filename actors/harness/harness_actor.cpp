@@ -85,7 +85,7 @@ class harness : public harness_core::stateful_base<harness_state> {
   public:
     harness(caf::actor_config& cfg, boost::asio::io_context& io, harness_options options, event_sink sink)
         : harness_core::stateful_base<harness_state>(cfg), io_(io), options_(std::move(options)),
-          machine_(settings_of(options_)) {
+          given_(std::make_shared<const config::run_config>(options_.config)), machine_(settings_of(options_)) {
         state.sink = std::move(sink);
     }
 
@@ -379,7 +379,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     void carry_out(lifecycle::call_judge& command) {
         ask("judge", {{"index", command.index}}, defaults::environment_judge,
-            [config = options_.config, events = state.events] { return document_of(config, events); });
+            [config = given_, events = state.events] { return document_of(*config, events); });
     }
 
     void carry_out(lifecycle::call_post_hook& command) {
@@ -500,6 +500,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     boost::asio::io_context& io_;
     harness_options options_;
+    std::shared_ptr<const config::run_config> given_; ///< the config as it came
     lifecycle::machine machine_;
     bool final_recorded_ = false;
 };

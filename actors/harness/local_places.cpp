@@ -64,7 +64,7 @@ result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_p
 
 local_places::~local_places() {
     // Nobody is left to tell; whoever wants to know calls remove() first.
-    (void)remove();
+    (void)remove(false);
 }
 
 harness_options local_places::options(config::run_config config, bool prepare_only) const {
@@ -86,11 +86,15 @@ fs::path local_places::keep() noexcept {
     return std::exchange(folder_, {});
 }
 
-result<void> local_places::remove() {
+result<void> local_places::remove(bool ended_in_order) {
     if (folder_.empty()) {
         return {};
     }
-    return pool_->give_back(std::exchange(folder_, {}));
+    auto how = ended_in_order ? pool_->give_back(folder_) : place_pool::remove(folder_);
+    if (how) {
+        folder_.clear();
+    }
+    return how;
 }
 
 } // namespace chalk::actors

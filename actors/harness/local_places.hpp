@@ -28,8 +28,9 @@ class local_places {
     [[nodiscard]] bool has_folders() const noexcept { return !folder_.empty(); }
     /// Leaves the folder behind and says where it is.
     [[nodiscard]] std::filesystem::path keep() noexcept;
-    /// error_class::harness, with the file that would not go.
-    [[nodiscard]] result<void> remove();
+    /// error_class::harness, with the file that would not go. `ended_in_order`: nothing of the run is left, and its
+    /// folder may be the next run's.
+    [[nodiscard]] result<void> remove(bool ended_in_order);
 
   private:
     local_places() = default;

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace chalk::actors {
@@ -51,11 +52,11 @@ bool is_shape(const fs::path& root, const fs::path& folder) {
     return std::ranges::any_of(place_shapes, [&](const place_shape& one) { return root / one.path == folder; });
 }
 
-/// A folder of our own, with its mode as it was made; a link to one is not.
+/// A folder of our own as it was made, with nothing set that its next files would inherit; a link to one is not.
 bool is_as_made(const fs::path& folder, mode_t mode) {
     struct stat found {};
     return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && (found.st_mode & 07777U) == mode &&
-           found.st_uid == ::geteuid();
+           found.st_uid == ::geteuid() && found.st_gid == ::getegid() && ::llistxattr(folder.c_str(), nullptr, 0) <= 0;
 }
 
 /// False: it is not what it was made as, or something in it would not go.
@@ -68,11 +69,8 @@ bool empty_out(const fs::path& root) {
                 inside.push_back(entry->path());
             }
         }
-        for (const auto& one : inside) {
-            fs::remove_all(one, ec);
-            if (ec) {
-                return;
-            }
+        for (auto one = inside.begin(); !ec && one != inside.end(); ++one) {
+            fs::remove_all(*one, ec);
         }
     };
     if (!is_as_made(root, 0711)) {
@@ -86,15 +84,6 @@ bool empty_out(const fs::path& root) {
         remove_all_in(root / path);
     }
     return !ec;
-}
-
-result<void> remove_folder(const fs::path& folder) {
-    std::error_code ec;
-    fs::remove_all(folder, ec);
-    if (ec) {
-        return harness_failure(fmt::format("cannot remove {}: {}", folder.string(), ec.message()));
-    }
-    return {};
 }
 
 } // namespace
@@ -119,7 +108,16 @@ result<void> place_pool::give_back(const fs::path& folder) {
             return {};
         }
     }
-    return remove_folder(folder);
+    return remove(folder);
+}
+
+result<void> place_pool::remove(const fs::path& folder) {
+    std::error_code ec;
+    fs::remove_all(folder, ec);
+    if (ec) {
+        return harness_failure(fmt::format("cannot remove {}: {}", folder.string(), ec.message()));
+    }
+    return {};
 }
 
 void place_pool::close() {
@@ -130,7 +128,7 @@ void place_pool::close() {
         kept.swap(kept_);
     }
     for (const auto& folder : kept) {
-        (void)remove_folder(folder); // they are empty; `chalk gc` finds what would not go
+        (void)remove(folder); // they are empty; `chalk gc` finds what would not go
     }
 }
 

@@ -35,9 +35,12 @@ class place_pool {
     /// A private folder that has the folders of `place_shapes`, all of them empty. error_class::harness.
     [[nodiscard]] result<std::filesystem::path> take();
 
-    /// `folder` came from take(), and nothing runs in it any more. It is gone, or kept for the next.
-    /// error_class::harness with the file that would not go.
+    /// `folder` came from take(), and nothing runs in it any more: what still had it open would be in the next run's.
+    /// It is gone, or kept. error_class::harness with the file that would not go.
     [[nodiscard]] result<void> give_back(const std::filesystem::path& folder);
+
+    /// The same when something may still run in it: it goes. error_class::harness with the file that would not.
+    [[nodiscard]] static result<void> remove(const std::filesystem::path& folder);
 
     /// Removes what is kept; what is given back later is removed at once.
     void close();

@@ -51,6 +51,16 @@ TEST_CASE("a folder that was given back comes again, empty") {
     REQUIRE(pool.give_back(other));
 }
 
+TEST_CASE("a folder in which something may still run is not used again") {
+    place_pool pool;
+    const auto folder = pool.take().value();
+    REQUIRE(place_pool::remove(folder));
+    CHECK_FALSE(fs::exists(folder));
+    const auto other = pool.take().value();
+    CHECK(other != folder);
+    REQUIRE(pool.give_back(other));
+}
+
 TEST_CASE("a folder that is not as it was made is not used again") {
     place_pool pool;
     const auto folder = pool.take().value();

@@ -1,5 +1,7 @@
 #include "actors/node/blocking_pool.hpp"
 
+#include "protocol/core/all_signals_blocked.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -45,21 +47,7 @@ void serve(const std::shared_ptr<pool_state>& state) {
     state->thread_ended.notify_all();
 }
 
-/// A thread inherits the mask of the one that starts it.
-class all_signals_blocked {
-  public:
-    all_signals_blocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    all_signals_blocked(const all_signals_blocked&) = delete;
-    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
-    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  private:
-    sigset_t before_{};
-};
+;
 
 class thread_pool final : public blocking_pool {
   public:

@@ -27,7 +27,7 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<withdraw_runs>,
     /// A new cap on the runs at once.
     caf::reacts_to<set_max_runs>,
-    /// How full the disk is: from the node's timer and from the pool.
+    /// How full the disk is, and what chalk itself is short of: from the node's timer and from the pool.
     caf::reacts_to<measure_room>, caf::reacts_to<room_measured>,
     /// From a run: its deadlines.
     caf::reacts_to<set_deadline>, caf::reacts_to<clear_deadline>,
@@ -60,7 +60,8 @@ struct node_settings {
     services_ptr services;
     resources capacity;
     std::optional<std::size_t> max_runs;
-    std::filesystem::path disk;         ///< a folder on the disk whose room is watched; empty: none is
+    std::filesystem::path disk;         ///< a folder on the disk whose room is watched, and with it
+                                        ///< chalk's descriptors and processes; empty: nothing is
     std::optional<gateway_site> models; ///< absent: no run asks a model through a gateway
 };
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <latch>
 #include <map>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -52,18 +53,24 @@ std::optional<std::string> look_for_shortage() {
                                std::generic_category().message(errno));
         }
     }
-    std::optional<std::string> found;
     std::latch tried(1);
     std::vector<std::jthread> threads; // to the kernel a process each
+    threads.reserve(processes_needed);
+    std::error_code why;
     try {
         for (std::size_t i = 0; i < processes_needed; ++i) {
             threads.emplace_back([&tried] { tried.wait(); });
         }
     } catch (const std::system_error& e) {
-        found = fmt::format("chalk cannot start {} more processes ({})", processes_needed, e.code().message());
+        why = e.code();
+    } catch (const std::bad_alloc&) {
+        why = std::make_error_code(std::errc::not_enough_memory);
     }
-    tried.count_down();
-    return found;
+    tried.count_down(); // before anything that may throw: the threads are waited for
+    if (why) {
+        return fmt::format("chalk cannot start {} more processes ({})", processes_needed, why.message());
+    }
+    return std::nullopt;
 }
 
 struct live_run {
@@ -79,8 +86,10 @@ struct node_state {
     run_listener sweep;
     std::optional<ledger> book;
     disk_pressure pressure;
-    bool tight = false; ///< as it was last said
+    std::optional<std::string> disk_trouble; ///< as it was last seen
+    bool tight = false;                      ///< as it was last said
     bool measuring = false;
+    std::optional<bool> measure_next; ///< asked for while another measure is under way; true: with the limits
     deadline_queue deadlines;
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
@@ -147,7 +156,11 @@ class node_impl final : public node_base {
 
     /// `limits`: also what chalk itself may be short of, which costs a little.
     void measure(bool limits) {
-        if (state.settings.disk.empty() || std::exchange(state.measuring, true)) {
+        if (state.settings.disk.empty()) {
+            return;
+        }
+        if (std::exchange(state.measuring, true)) {
+            state.measure_next = limits || state.measure_next.value_or(false);
             return;
         }
         state.settings.services->site.pool->submit([folder = state.settings.disk, limits, self = node_actor(this)] {
@@ -157,10 +170,12 @@ class node_impl final : public node_base {
 
     void on_measured(const room_measured& m) {
         state.measuring = false;
-        if (!m.room) {
-            return; // the next measure may know
+        if (const auto next = std::exchange(state.measure_next, std::nullopt)) {
+            measure(*next);
         }
-        auto trouble = state.pressure.look(*m.room);
+        // A disk that could not be looked at is as it was; the next measure may know.
+        auto trouble = m.room ? state.pressure.look(*m.room) : state.disk_trouble;
+        state.disk_trouble = trouble;
         if (m.shortage) {
             trouble = m.shortage;
         }

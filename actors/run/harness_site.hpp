@@ -31,7 +31,7 @@ class harness_site {
     /// One event was worked off: credit for the next.
     virtual void event_done() = 0;
     /// A monitored actor went down; true when it was this site's harness.
-    [[nodiscard]] virtual bool is_harness(const caf::actor_addr& who) const = 0;
+    [[nodiscard]] virtual bool harness_went_down(const caf::down_msg& down) = 0;
 };
 
 } // namespace chalk::actors

@@ -47,27 +47,38 @@ class local_site final : public harness_site {
     }
 
     void cancel(const std::string& reason) override { caf::anon_send(harness_, cancel_run{reason}); }
-    void kill() override { caf::anon_send_exit(harness_, caf::exit_reason::kill); }
+    void kill() override {
+        killed_ = true;
+        ended_in_order_ = false;
+        caf::anon_send_exit(harness_, caf::exit_reason::kill);
+    }
 
     void remove() override {
         harness_ = nullptr;
         auto last = std::move(*slot_);
         if (!last->has_folders() && order_->artifacts_folder.empty()) {
-            caf::anon_send(owner_, site_removed{last->remove()});
+            caf::anon_send(owner_, site_removed{last->remove(ended_in_order_)});
             return;
         }
-        services_.pool->submit([last = std::move(last), run = order_, to = owner_]() mutable {
-            auto how = last->remove();
-            last.reset();
-            if (auto given = hand_over_artifacts(*run); how && !given) {
-                how = given.error();
-            }
-            caf::anon_send(to, site_removed{std::move(how)});
-        });
+        services_.pool->submit(
+            [last = std::move(last), run = order_, to = owner_, in_order = ended_in_order_]() mutable {
+                auto how = last->remove(in_order);
+                last.reset();
+                if (auto given = hand_over_artifacts(*run); how && !given) {
+                    how = given.error();
+                }
+                caf::anon_send(to, site_removed{std::move(how)});
+            });
     }
 
     void event_done() override {}
-    bool is_harness(const caf::actor_addr& who) const override { return who == address_; }
+    bool harness_went_down(const caf::down_msg& down) override {
+        if (down.source != address_) {
+            return false;
+        }
+        ended_in_order_ = !killed_ && !down.reason;
+        return true;
+    }
 
   private:
     site_services services_;
@@ -79,6 +90,8 @@ class local_site final : public harness_site {
     std::shared_ptr<std::shared_ptr<local_harness>> slot_ = std::make_shared<std::shared_ptr<local_harness>>();
     harness_actor harness_;
     caf::actor_addr address_;
+    bool killed_ = false;
+    bool ended_in_order_ = false; ///< the harness; false while it lives
 };
 
 } // namespace

@@ -20,8 +20,9 @@ class local_harness {
     [[nodiscard]] virtual harness_actor spawn(caf::local_actor* owner, event_sink sink) = 0;
     /// Is there anything on disk to remove? If not, remove() need not go to the pool.
     [[nodiscard]] virtual bool has_folders() const noexcept = 0;
-    /// Blocking. Where files were kept, if they were.
-    [[nodiscard]] virtual result<std::optional<std::filesystem::path>> remove() = 0;
+    /// Blocking. Where files were kept, if they were. `ended_in_order`: the harness ended by itself, and saw everything
+    /// of its run end.
+    [[nodiscard]] virtual result<std::optional<std::filesystem::path>> remove(bool ended_in_order) = 0;
 };
 
 /// Blocking: makes the folders of one run.

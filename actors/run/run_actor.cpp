@@ -198,7 +198,7 @@ class run_impl final : public run_base {
     void on_down(const caf::down_msg& down) {
         if (state.backend && down.source == state.backend.address()) {
             on_backend_down(down.reason);
-        } else if (state.site->is_harness(down.source)) {
+        } else if (state.site->harness_went_down(down)) {
             const std::string how = down.reason ? "its actor ended: " + system().render(down.reason)
                                                 : std::string("its actor ended normally");
             obey(state.machine->harness_ended({how, false, {}}));

@@ -41,8 +41,8 @@ struct run_order {
     std::optional<run_backend> backend; ///< absent: none
     bool sandboxed = true;              ///< false: --no-containerized, the harness is an actor of this process
     bool prepare_only = false;
-    /// false: neither transcript nor MCP port, its outcome alone is kept (`chalk bench dispatch`)
-    bool transcript = true;
+    bool transcript = true;         ///< false: its outcome alone is kept (`chalk bench dispatch`)
+    bool mcp_port = true;           ///< false: a local harness's tool server opens none (the same)
     std::optional<failure> refused; ///< why it cannot even begin: its outcome
     run_deadlines deadlines;
     sandbox_request request; ///< of a sandboxed run

@@ -21,7 +21,8 @@ namespace {
 failure place_failure(const std::error_code& why, const std::string& what) {
     const bool short_of = why == std::errc::no_space_on_device || why == std::errc::too_many_files_open ||
                           why == std::errc::too_many_files_open_in_system || why == std::errc::not_enough_memory ||
-                          why.value() == EDQUOT;
+                          why == std::errc::io_error || why == std::errc::resource_unavailable_try_again ||
+                          why == std::error_code(EDQUOT, std::generic_category());
     const auto message = fmt::format("{}: {}", what, why.message());
     return short_of ? harness_failure(message) : config_failure(message);
 }
@@ -149,7 +150,7 @@ class sandbox_site final : public harness_site {
             relay_->event_done();
         }
     }
-    bool is_harness(const caf::actor_addr&) const override { return false; }
+    bool harness_went_down(const caf::down_msg&) override { return false; }
 
   private:
     site_services services_;

@@ -4,7 +4,7 @@ namespace chalk::actors {
 
 void deadline_queue::set(key who, std::uint64_t generation, clock::time_point at) {
     clear(who);
-    by_key_.emplace(who, entry{at, generation});
+    by_key_.emplace(who, entry{at, generation, 0});
     by_time_.emplace(at, who);
 }
 
@@ -51,7 +51,10 @@ void deadline_queue::timer_fired(clock::time_point now) {
 void deadline_queue::postpone(clock::duration by) {
     by_time_.clear();
     for (auto& [who, what] : by_key_) {
-        what.at += by;
+        if (what.postponed < most_postponed) {
+            what.at += by;
+            ++what.postponed;
+        }
         by_time_.emplace(what.at, who);
     }
 }

@@ -38,9 +38,11 @@ class deadline_queue {
     /// How long a timer must be started for now, or nullopt while one that is running comes early enough.
     [[nodiscard]] std::optional<clock::duration> arm(clock::time_point now);
     /// A timer came back. When it comes later than `most_late`, nobody could look for that long: chalk was stopped, or
-    /// got no cpu. What happened meanwhile is yet to be heard, so all deadlines move on by that time and `hearing`.
+    /// got no cpu. What happened meanwhile is yet to be heard, so all deadlines move on by that time and `hearing`;
+    /// each of them `most_postponed` times at most, so that a machine that is always late still ends what hangs.
     void timer_fired(clock::time_point now);
     static constexpr std::chrono::seconds most_late{1};
+    static constexpr unsigned most_postponed = 3;
     static constexpr std::chrono::seconds hearing{2};
 
     [[nodiscard]] std::size_t size() const noexcept { return by_key_.size(); }
@@ -51,6 +53,7 @@ class deadline_queue {
     struct entry {
         clock::time_point at;
         std::uint64_t generation = 0;
+        unsigned postponed = 0; ///< how often
     };
     std::unordered_map<key, entry> by_key_;
     std::set<std::pair<clock::time_point, key>> by_time_;

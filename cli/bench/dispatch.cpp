@@ -1,6 +1,7 @@
 #include "cli/bench/dispatch.hpp"
 
 #include "actors/tree.hpp"
+#include "cli/bench/journal_end.hpp"
 #include "cli/bench/own_use.hpp"
 #include "protocol/journal/journal_reader.hpp"
 #include "protocol/net/io_thread.hpp"
@@ -86,6 +87,7 @@ actors::order_ptr make_order(const dispatch_options& options, std::uint64_t repe
     order->reservation = {.memory = {}, .disk = {}, .processes = 0, .milli_cpus = 1, .open_files = 0};
     order->sandboxed = false;
     order->transcript = false;
+    order->mcp_port = false;
     if (const auto kind = injected(number)) {
         order->refused = failure{*kind, "injected"};
     }
@@ -145,8 +147,7 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
     io_thread io;
     const auto watch = std::make_shared<stopwatch>(runs);
     auto end = watch->end();
-    std::promise<journal::journal_file::figures> closed;
-    auto written = closed.get_future();
+    journal_end journal;
     const auto held = std::make_shared<std::optional<journal::journal_file>>(std::move(*file));
     actors::schedule_rules rules;
     rules.repeats = repeats;
@@ -171,7 +172,7 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
         }
         return std::move(*std::exchange(*held, std::nullopt));
     };
-    settings.journal->closed = [&closed](const journal::journal_file::figures& f) { closed.set_value(f); };
+    settings.journal->closed = journal.listener();
     settings.journal->repeats = repeats;
     settings.journal->folder = folder;
     settings.journal->describe = describe;
@@ -193,7 +194,10 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
     if (!counts) {
         return counts.error();
     }
-    const auto figures = written.get();
+    const auto figures = journal.wait();
+    if (!figures) {
+        return figures.error();
+    }
     const auto actors = tree->actors_started();
     tree.reset();
     auto errors = check_outcomes(folder, runs);
@@ -208,8 +212,8 @@ result<dispatched> measure_dispatch(const dispatch_options& options) {
                       .errors = counts->errors,
                       .injected = *errors,
                       .actors = actors,
-                      .rows = figures.records,
-                      .syncs = figures.batches + 2 * figures.checkpoints,
+                      .rows = figures->records,
+                      .syncs = figures->batches + 2 * figures->checkpoints,
                       .memory_early = watch->memory_early,
                       .memory_late = watch->memory_late};
 }

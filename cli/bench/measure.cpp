@@ -80,11 +80,15 @@ std::uint64_t mean_size(const std::vector<config::run_config>& runs) {
 
 } // namespace
 
+failure failure_of(const refused& why) {
+    return why.code == exit_code::machine_lacks ? sandbox_failure(why.message) : config_failure(why.message);
+}
+
 result<measured_runs> measure_runs(const run_options& options) {
     io_thread io;
     auto prepared = prepare_runs(io.context(), options);
     if (!prepared) {
-        return config_failure(prepared.error().message);
+        return failure_of(prepared.error());
     }
     auto runs = config::split(prepared->base, options.runs);
     if (!runs) {

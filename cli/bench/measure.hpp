@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/sweep/schedule.hpp"
+#include "cli/refused.hpp"
 #include "cli/run/options.hpp"
 #include "protocol/core/result.hpp"
 
@@ -19,6 +20,9 @@ struct measured_runs {
     bytes peak_memory;                  ///< of this process so far (getrusage, ru_maxrss)
     double quietest_core_share = 1;     ///< of a core, in the second in which this process used least
 };
+
+/// error_class::sandbox where the machine lacks something, else error_class::config.
+[[nodiscard]] failure failure_of(const refused& why);
 
 /// Blocking. error_class of whatever refused to start. Runs that end in an error are counted, not failures of this.
 [[nodiscard]] result<measured_runs> measure_runs(const run_options& options);

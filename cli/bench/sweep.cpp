@@ -1,5 +1,6 @@
 #include "cli/bench/sweep.hpp"
 
+#include "cli/bench/journal_end.hpp"
 #include "cli/bench/measure.hpp"
 #include "cli/bench/own_use.hpp"
 #include "cli/bench/silent_watcher.hpp"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <future>
 #include <utility>
 
 namespace chalk::cli::bench {
@@ -72,7 +72,7 @@ result<void> run_sweep(const sweep_bench_options& options, const own_keys& keys,
     io_thread io;
     auto site = sweep_site::prepare(io.context(), *file, sweep, keys);
     if (!site) {
-        return config_failure(site.error().message);
+        return failure_of(site.error());
     }
     auto opened = create_sweep(sweep.folder, *file, sweep.config, sweep.how);
     if (!opened) {
@@ -84,17 +84,19 @@ result<void> run_sweep(const sweep_bench_options& options, const own_keys& keys,
     if (!settings) {
         return settings.error();
     }
-    std::promise<journal::journal_file::figures> closed;
-    auto written = closed.get_future();
-    settings->journal->closed = [&closed](const journal::journal_file::figures& f) { closed.set_value(f); };
+    journal_end journal;
+    settings->journal->closed = journal.listener();
     const auto start = clock::now();
     const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
     auto counts = end.get();
-    const auto figures = written.get();
+    const auto figures = journal.wait();
+    if (!figures) {
+        return counts ? figures.error() : counts.error();
+    }
     out.seconds = std::chrono::duration<double>(clock::now() - start).count();
     out.actors = tree->actors_started();
-    out.rows = figures.records;
-    out.syncs = figures.batches + 2 * figures.checkpoints;
+    out.rows = figures->records;
+    out.syncs = figures->batches + 2 * figures->checkpoints;
     return counts ? result<void>{} : result<void>(counts.error());
 }
 

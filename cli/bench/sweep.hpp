@@ -31,7 +31,7 @@ struct swept {
     std::size_t descriptors_after = 0;
 };
 
-/// Blocking, as root. error_class::harness: an outcome is missing. error_class::config: this machine cannot do it.
+/// Blocking, as root. error_class::harness: an outcome is missing. error_class::sandbox: the machine lacks something.
 [[nodiscard]] result<swept> measure_sweep(const sweep_bench_options& options, const own_keys& keys);
 
 } // namespace chalk::cli::bench

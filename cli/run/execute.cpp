@@ -56,7 +56,7 @@ exit_code execute_run(const run_options& options, const own_keys& keys) {
     }
     auto models = make_gateway_settings(options, prepared->base, gateway::read_provider_settings(keys));
     if (!models) {
-        return refuse(chalk_run, refusal_of(models.error(), exit_code::machine_lacks));
+        return refuse(chalk_run, models.error(), exit_code::machine_lacks);
     }
     if (options.dry_run) {
         fmt::print("{}", plan_text(*prepared, options, *runs));

@@ -189,7 +189,7 @@ result<run_plan_limits> plan_limits(const machine& m, const run_options& options
     if (const auto fits = book.request(actors::ticket{1}, plan.reservation); !fits) {
         return failure{fits.error().kind,
                        fits.error().message +
-                           "; free some of it, make the run smaller (--memory, --disk), or share the "
+                           "; free some of what is short, make the run smaller (--memory, --disk), or share the "
                            "memory and cpus more widely (--overcommit)"};
     }
     return plan;

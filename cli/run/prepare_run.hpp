@@ -18,7 +18,6 @@
 
 namespace chalk::cli {
 
-/// Why a command ends before it began.
 /// Rewrites the config before the runtime is picked: the seam for plugins. None yet.
 using preprocessor = std::function<result<void>(config::run_config&)>;
 [[nodiscard]] const std::vector<preprocessor>& preprocessors();

@@ -193,7 +193,7 @@ exit_code diff_sweeps(const std::filesystem::path& a, const std::filesystem::pat
     auto left = load(a);
     auto right = left ? load(b) : result<side>(left.error());
     if (!right) {
-        return refuse("chalk sweep diff", refusal_of(right.error(), exit_code::run_error));
+        return refuse("chalk sweep diff", right.error(), exit_code::run_error);
     }
     const auto all = statistics::compare(left->cells, right->cells);
     return put(as_json ? dump_json(to_json(*left, *right, all), 2) + "\n"

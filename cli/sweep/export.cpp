@@ -72,21 +72,21 @@ exit_code export_results(const std::filesystem::path& folder, export_format form
                          const std::filesystem::path& file) {
     const auto journal = journal::journal_reader::open(folder);
     if (!journal) {
-        return refuse("chalk sweep export", refusal_of(journal.error(), exit_code::run_error));
+        return refuse("chalk sweep export", journal.error(), exit_code::run_error);
     }
     const auto sweep = journal->sweep();
     if (!sweep) {
-        return refuse("chalk sweep export", refusal_of(sweep.error(), exit_code::run_error));
+        return refuse("chalk sweep export", sweep.error(), exit_code::run_error);
     }
     auto out = text_output::open(file);
     if (!out) {
-        return refuse("chalk sweep export", refusal_of(out.error(), exit_code::run_error));
+        return refuse("chalk sweep export", out.error(), exit_code::run_error);
     }
     exporter rows(*journal, *sweep, format, all_attempts, *out);
     const auto read = rows.run();
     // What could be read of a damaged journal is worth having; the exit code and the message say that it is not all.
     if (const auto written = out->finish(); !written) {
-        return refuse("chalk sweep export", refusal_of(written.error(), exit_code::run_error));
+        return refuse("chalk sweep export", written.error(), exit_code::run_error);
     }
     if (!read) {
         fmt::print(stderr, "chalk sweep export: only the first {} rows could be read: {}\n", rows.rows(),

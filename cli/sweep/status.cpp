@@ -44,23 +44,23 @@ exit_code show_status(const std::filesystem::path& folder, bool as_json) {
     auto runner = journal::folder_lock::holder(folder);
     const auto journal = journal::journal_reader::open(folder);
     if (!journal) {
-        return refuse("chalk sweep status", refusal_of(journal.error(), exit_code::run_error));
+        return refuse("chalk sweep status", journal.error(), exit_code::run_error);
     }
     auto sweep = journal->sweep();
     if (!sweep) {
-        return refuse("chalk sweep status", refusal_of(sweep.error(), exit_code::run_error));
+        return refuse("chalk sweep status", sweep.error(), exit_code::run_error);
     }
     auto out = text_output::open({});
     if (!out) {
-        return refuse("chalk sweep status", refusal_of(out.error(), exit_code::run_error));
+        return refuse("chalk sweep status", out.error(), exit_code::run_error);
     }
     const sweep_state state{folder, std::move(*sweep), std::move(runner)};
     const auto read = as_json ? write_json(*journal, state, *out) : write_page(*journal, state, *out);
     const auto written = out->finish();
     if (!read) {
-        return refuse("chalk sweep status", refusal_of(read.error(), exit_code::run_error));
+        return refuse("chalk sweep status", read.error(), exit_code::run_error);
     }
-    return written ? exit_code::fine : refuse("chalk sweep status", refusal_of(written.error(), exit_code::run_error));
+    return written ? exit_code::fine : refuse("chalk sweep status", written.error(), exit_code::run_error);
 }
 
 } // namespace chalk::cli

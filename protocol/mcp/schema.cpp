@@ -155,8 +155,7 @@ result<std::shared_ptr<const compiled_schema>> compiled_schema::compile(const to
             fmt::format("tool {}: its input_schema must be an object with \"type\": \"object\"", tool.name));
     }
     try {
-        std::string key =
-            tool.name + '\n' + dump_json(tool.input_schema); // no tool that passes has a line end in its name
+        std::string key = tool.name + '\n' + dump_json(tool.input_schema);
         if (auto known = schema_cache::of_process().find(key)) {
             return known;
         }

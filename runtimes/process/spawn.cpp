@@ -1,5 +1,6 @@
 #include "runtimes/process/spawn.hpp"
 
+#include "protocol/core/all_signals_blocked.hpp"
 #include "runtimes/process/child_setup.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -53,21 +54,7 @@ class child_stack {
     char* base_ = nullptr;
 };
 
-/// Between clone and exec the child shares our memory: a handler of ours must run in neither.
-class all_signals_blocked {
-  public:
-    all_signals_blocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    all_signals_blocked(const all_signals_blocked&) = delete;
-    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
-    ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  private:
-    sigset_t before_{};
-};
+;
 
 std::string_view search_path(const std::vector<std::string>& environment) {
     for (const auto& variable : environment) {
@@ -208,6 +195,7 @@ result<child> spawn(const command& what) {
     int error = 0;
     const std::lock_guard registering(own().mutex);
     {
+        // Between clone and exec the child shares our memory: a handler of ours must run in neither.
         const all_signals_blocked guard;
         pid = ::clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
         error = errno;

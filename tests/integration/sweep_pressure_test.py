@@ -164,7 +164,7 @@ class Disks(Pressure):
         self.fill()
         refused = chalk("sweep", "resume", self.sweep)
         self.assertEqual(refused.returncode, 3, refused.stderr)
-        self.assertRegex(refused.stderr, "bytes of disk.*free some of it")
+        self.assertRegex(refused.stderr, "bytes of disk.*free some of what is short")
         (self.mounted / "ballast").unlink()
         self.resume()
         self.check_whole(30)
