@@ -111,7 +111,7 @@ outcome_of_run run_locally(const config::run_config& run, const fs::path& out = 
         owner->send_exit(sink, caf::exit_reason::user_shutdown);
         owner->receive([&](caf::down_msg&) {}, caf::after(60s) >> [] {});
     }
-    REQUIRE((*places)->remove().has_value());
+    REQUIRE((*places)->remove(true).has_value());
     return got;
 }
 
