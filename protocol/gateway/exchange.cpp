@@ -230,6 +230,14 @@ void exchange::leave_turn(concurrency::how how, std::optional<milliseconds> wait
     }
 }
 
+void exchange::spend(usage_watch& watch) {
+    if (only_counts(what_.which)) {
+        return; // no turn, and the context that it is about is not sent to a model
+    }
+    const auto cost = watch.finish(what_.body.size());
+    payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
+}
+
 /// The account first: who has seen the answer's end finds it there.
 void exchange::settle(bool whole) {
     over_ = true;
@@ -237,8 +245,7 @@ void exchange::settle(bool whole) {
     timer_.cancel();
     leave_turn(whole ? concurrency::how::well : concurrency::how::other);
     if (is_good(head_->status)) {
-        const auto cost = watch_->finish(what_.body.size());
-        payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
+        spend(*watch_);
     }
     if (up_->stored == store_mode::record) {
         if (const auto saved = up_->store.save(key_, {model_, *head_, std::move(recorded_), whole}); !saved) {
@@ -280,8 +287,8 @@ void exchange::cancel() {
     leave_turn(concurrency::how::other);
     if (sent) {
         // The provider may work on it, and have it paid, to the end.
-        const auto cost = usage_watch(what_.which, true).finish(what_.body.size());
-        payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
+        usage_watch nothing_seen(what_.which, true);
+        spend(nothing_seen);
     }
 }
 

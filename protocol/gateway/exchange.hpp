@@ -76,6 +76,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     bool try_again(const attempt_end& end);
     void give_up(const failure& why);
     void leave_turn(concurrency::how how, std::optional<milliseconds> wait = std::nullopt);
+    void spend(usage_watch& watch);
     void settle(bool whole);
     [[nodiscard]] milliseconds time_left() const;
     void stop_waiting();

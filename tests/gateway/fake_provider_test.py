@@ -249,6 +249,18 @@ class Refused(GatewayTest):
         self.assertEqual(json.loads(connection.getresponse().read())["requests"], 0)
         self.refused(self.ask({"model": "m"}, "/chalk/spent"), 404, "not_found")
 
+    def test_the_harness_hears_of_the_largest_context_since_it_asked_and_a_count_is_no_call(self):
+        count = Answer(pieces=['{"input_tokens": 17}'], headers={"Content-Type": "application/json"})
+        self.provider.script = [Answer(pieces=message_stream()), Answer(pieces=message_stream(usage=(1, 2))), count]
+        self.start([{"models": ["anthropic/c"]}])
+        for path in ("/v1/messages", "/v1/messages", "/v1/messages/count_tokens"):
+            self.assertEqual(self.ask({"model": "c"}, path)[0], 200)
+        connection = self.connect()
+        for context in (35, 3):
+            connection.request("POST", "/chalk/spent")
+            said = json.loads(connection.getresponse().read())
+            self.assertEqual((said["context_tokens"], said["requests"], said["estimated"]), (context, 2, 0))
+
     def test_bytes_that_are_no_request(self):
         self.start()
         for garbage in (b"\x00\xff" * 100 + b"\r\n\r\n", b"POST\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000):
