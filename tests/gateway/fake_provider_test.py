@@ -143,7 +143,7 @@ class Again(GatewayTest):
         self.provider.default = lambda: error(500)
         self.start(retries=2)
         status, headers, body = self.ask()
-        self.assertEqual((status, json.loads(body)["error"]["message"]), (500, "scripted 500"))
+        self.assertEqual((status, json.loads(body)["error"]["message"]), (500, "scripted 500, for Bearer [key removed]"))
         self.assertEqual(headers["X-Should-Retry"], "false")
         self.assertEqual(len(self.provider.requests), 3)
 
@@ -280,10 +280,15 @@ class Refused(GatewayTest):
         self.assertEqual(stat.S_IMODE(os.stat(self.folder / "0.sock").st_mode), 0o600)
 
     def test_no_key_is_in_argv_environment_or_answers(self):
-        self.provider.default = lambda: error(401)
-        process = self.start()
-        answer = str(self.ask())
-        self.assertNotIn(KEY, answer)
+        repeats = {"x-request-id": f"of {KEY}"}
+        self.provider.default = lambda: error(401, repeats)
+        process = self.start([{"models": ["openai/m", "anthropic/c", "gemini/g"]}])
+        for model, path in (("m", "/v1/chat/completions"), ("c", "/v1/messages"), ("g", GEMINI)):
+            status, headers, body = self.ask({"model": model}, path)
+            self.assertEqual(status, 401)
+            self.assertNotIn(KEY, f"{headers}{body}")
+            self.assertIn("[key removed]", json.loads(body)["error"]["message"])
+            self.assertEqual(headers["x-request-id"], "of [key removed]")
         for name in ("cmdline", "environ"):
             self.assertNotIn(KEY.encode(), pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes())
 
