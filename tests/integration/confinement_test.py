@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
+import subprocess
 import unittest
 
-from support.chalk import SOURCE, ChalkTest, bash, call, chalk, events, main, needs_root, processes_of_run, shell_config, tool_results, turns
+from support.chalk import CHALK, DEADLINE_S, SOURCE, ChalkTest, bash, call, chalk, events, main, needs_root, processes_of_run, shell_config, tool_results, turns
 
 ROOTED = SOURCE / "tests/environments/rooted"
 SECRET = "the secret of root_data"
@@ -69,6 +71,25 @@ class Check(ChalkTest):
     def test_a_wrong_word_for_the_students_network_is_refused(self):
         result, _ = self.run_shell(rooted_config(), check=2, env={"CHALK_STUDENT_NETWORK": "all"})
         self.assertIn("CHALK_STUDENT_NETWORK", result.stderr)
+
+
+@needs_root
+class OutsideASandbox(ChalkTest):
+    @unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
+    def test_a_machine_that_holds_no_student_is_exit_code_1_and_says_what_is_missing(self):
+        """In a network of its own, since the check sets rules where it may: the machine's are left alone."""
+        result = subprocess.run(
+            ["unshare", "-n", CHALK, "check", "confinement", "--json"], capture_output=True, text=True, timeout=DEADLINE_S,
+            env={"PATH": os.environ["PATH"], "CHALK_SANDBOX_MEMORY_BYTES": str(128 << 20), "ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(result.returncode, 1, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIs(report["good"], False)
+        failed = {probe["name"] for probe in report["probes"] if probe["result"] == "fail"}
+        self.assertIn("limit: disk", failed)  # there is no /workdir, or it is the machine's own disk
+        self.assertEqual(report["leftovers"], [])
+
+    def test_hardware_that_it_does_not_know_is_refused(self):
+        self.assertIn("no such hardware", chalk("check", "confinement", "--hardware", "x", check=2).stderr)
 
 
 NETWORK = r"""
