@@ -44,7 +44,7 @@ class Check(ChalkTest):
         by_result = {kind: {p["name"] for p in report["probes"] if p["result"] == kind} for kind in ("pass", "fail", "skip")}
         self.assertEqual(by_result["fail"], set())
         self.assertEqual(by_result["skip"], LACKING)
-        self.assertGreaterEqual(len(by_result["pass"]), 25)
+        self.assertGreaterEqual(len(by_result["pass"]), 26)
         self.assertEqual(report["leftovers"], [])
         self.assertEqual((report["good"], done["code"]), (True, 0), done["err"])
 
