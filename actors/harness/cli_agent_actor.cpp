@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace chalk::actors {
 
@@ -35,6 +37,7 @@ struct cli_agent_state {
     std::optional<result<confinement::command_result>> how; ///< it ended, and waits for what it spent
     bool asking = false;                                    ///< the gateway, what was spent
     bool ask_again = false;                                 ///< since the program ended meanwhile
+    std::uint64_t context = 0;                              ///< of an answer that was asked for again: told but once
     static constexpr const char* name = "CLI agent";
 };
 
@@ -188,6 +191,7 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
     void told(const result<gateway::spending>& spent) {
         state.asking = false;
         if (std::exchange(state.ask_again, false)) {
+            state.context = spent ? spent->context_tokens : 0;
             ask_spending();
             return;
         }
@@ -196,7 +200,7 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
             return;
         }
         watch_.set_use(use_of(*spent));
-        watch_.set_context(spent->context_tokens);
+        watch_.set_context(std::max(std::exchange(state.context, 0), spent->context_tokens));
         if (state.how) {
             end_step(*std::exchange(state.how, std::nullopt));
         } else if (state.command && watch_.reached(clock().now())) {

@@ -5,8 +5,11 @@
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "config/environment_manifest.hpp"
+#include "protocol/core/sandbox_layout.hpp"
 
 #include <fmt/format.h>
+
+#include <cstdlib>
 
 namespace chalk::actors {
 
@@ -226,6 +229,15 @@ result<process::command> host_command(const environment_launch& launch) {
     }
     if (launch.seed) {
         command.environment.push_back(fmt::format("CHALK_SEED={}", *launch.seed));
+    }
+    if (launch.places.environment == sandbox_layout::environment) {
+        // The runtime's word on what is in force, for `chalk check confinement`. Without a sandbox these are the
+        // caller's wishes, and nothing holds them.
+        for (const char* name : {"CHALK_SANDBOX_MEMORY_BYTES", "CHALK_STUDENT_NETWORK"}) {
+            if (const char* value = std::getenv(name); value != nullptr) {
+                command.environment.push_back(fmt::format("{}={}", name, value));
+            }
+        }
     }
     // The environment runs student code too (run_as_student): it needs the way into the student's groups.
     const auto& procs = launch.student.cgroup.procs;

@@ -21,7 +21,7 @@ class limit_watch {
     void add_turn() noexcept;
     /// Of a turn that was aborted too.
     void add_model_wait(milliseconds duration, const token_usage& usage) noexcept;
-    /// Of the last model call.
+    /// Of the last model call, or of the largest since the last look.
     void set_context(std::uint64_t tokens) noexcept { context_tokens_ = tokens; }
     /// All of the run, as the gateway counts it.
     void set_usd(double run) noexcept;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace chalk::gateway {
 
@@ -103,6 +104,7 @@ std::optional<refusal> account::over_budget() const {
 void account::spend(const counted_tokens& count, bool estimated, const model_price* price) {
     std::unique_lock lock(mutex_);
     spent_.context_tokens = count.tokens.input + count.tokens.output;
+    largest_context_ = std::max(largest_context_.value_or(0), spent_.context_tokens);
     ++spent_.requests;
     spent_.estimated += estimated ? 1 : 0;
     spent_.tokens.input += count.tokens.input;
@@ -151,6 +153,13 @@ spending account::so_far(time_point now) const {
         all.waited += std::chrono::duration_cast<milliseconds>(now - began);
     }
     return all;
+}
+
+spending account::tell(time_point now) {
+    auto told = so_far(now);
+    const std::lock_guard lock(mutex_);
+    told.context_tokens = std::exchange(largest_context_, std::nullopt).value_or(told.context_tokens);
+    return told;
 }
 
 } // namespace chalk::gateway

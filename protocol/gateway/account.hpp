@@ -40,7 +40,7 @@ struct spending {
     std::optional<double> usd; ///< absent when the price of a model that was asked is not known
     // For the run's harness alone, which keeps the limits on them:
     milliseconds waited{0};           ///< for answers, those under way too; of calls at the same time, each one's
-    std::uint64_t context_tokens = 0; ///< input and output of the last answer
+    std::uint64_t context_tokens = 0; ///< input and output of the last answer, or of the largest (account::tell)
 };
 
 /// {"requests":1,"retries":0,...,"usd":0.5}: "gateway" of a transcript.
@@ -64,7 +64,7 @@ class account {
     /// usd_budget_exhausted.
     [[nodiscard]] answer<std::string> admit(const call& what);
 
-    /// One answer of `model`. `price` is null where none is known.
+    /// One answer of a model, not of a call that only counts. `price` is null where none is known.
     void spend(const counted_tokens& count, bool estimated, const model_price* price);
     /// A call is under way from `began` on, whatever comes of it; both once a call.
     void begin_wait(time_point began);
@@ -78,6 +78,9 @@ class account {
     [[nodiscard]] std::uint64_t next_ordinal(const std::string& digest);
 
     [[nodiscard]] spending so_far(time_point now = std::chrono::steady_clock::now()) const;
+    /// The same for the run's harness, which looks now and then: with the largest context since it looked last (the
+    /// last one's where nothing was asked since), so that no small call hides one from its limit.
+    [[nodiscard]] spending tell(time_point now = std::chrono::steady_clock::now());
     [[nodiscard]] const std::string& base_url() const noexcept { return settings_.base_url; }
     [[nodiscard]] const std::string& seed() const noexcept { return settings_.seed; }
 
@@ -88,7 +91,8 @@ class account {
     std::function<void(const spending&)> hear_;
     mutable std::mutex mutex_;
     spending spent_;
-    std::vector<time_point> waits_; ///< of the calls under way, when they began
+    std::optional<std::uint64_t> largest_context_; ///< of the answers since tell()
+    std::vector<time_point> waits_;                ///< of the calls under way, when they began
     std::unordered_map<std::string, std::uint64_t> ordinals_;
 };
 

@@ -92,6 +92,22 @@ TEST_CASE("what the harness is told of a run's spending survives the wire") {
     CHECK(from_wire({{"requests", "many"}}).error().kind == error_class::model);
 }
 
+TEST_CASE("a small call does not hide the large one before it from who looks now and then") {
+    account mine({.models = {"openai/a"}, .base_url = {}, .budget = {}, .seed = {}});
+    CHECK(mine.tell().context_tokens == 0);
+    mine.spend({{70, 0, 7, 0}, 0}, false, nullptr);
+    mine.spend({{500, 0, 50, 0}, 0}, false, nullptr);
+    mine.spend({{4, 0, 1, 0}, 0}, false, nullptr);
+    CHECK(mine.so_far().context_tokens == 5); // which is no look
+    const auto told = mine.tell();
+    CHECK(told.context_tokens == 550);
+    CHECK(told.requests == 3);
+    CHECK(told.tokens.input == 574);
+    CHECK(mine.tell().context_tokens == 5);
+    mine.spend({{3, 0, 0, 0}, 0}, false, nullptr);
+    CHECK(mine.tell().context_tokens == 3);
+}
+
 TEST_CASE("equal requests of one run are told apart by their number") {
     account mine({.models = {}, .base_url = {}, .budget = {}, .seed = "0-1"});
     CHECK(mine.next_ordinal("x") == 0);

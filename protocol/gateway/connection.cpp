@@ -234,7 +234,7 @@ void connection::refuse(const refusal& why, bool last) {
 
 void connection::tell_spending() {
     keep_alive_ = parser_->get().keep_alive();
-    answer_whole(static_cast<unsigned>(http::status::ok), to_wire(payer_->so_far()).dump(), {});
+    answer_whole(static_cast<unsigned>(http::status::ok), to_wire(payer_->tell()).dump(), {});
 }
 
 void connection::answer_whole(unsigned status, const std::string& body, std::string_view more_headers) {

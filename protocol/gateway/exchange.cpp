@@ -22,11 +22,11 @@ bool is_limit(unsigned status) {
     return status == 429 || status == 529;
 }
 
-curl::http_head passed(const curl::http_head& from) {
+curl::http_head passed(const curl::http_head& from, const key_filter& filter) {
     curl::http_head out{from.status, {}};
     for (const auto name : answer_headers) {
         if (const auto value = curl::find_header(from.headers, name); !value.empty()) {
-            out.headers.emplace_back(name, value);
+            out.headers.emplace_back(name, filter.clean(value));
         }
     }
     // All that could be tried again was: a client that tries again would multiply the attempts.
@@ -166,7 +166,11 @@ void exchange::head_came(curl::http_head head) {
             return;
         }
     }
-    head_ = passed(head);
+    key_filter filter(route_.key);
+    head_ = passed(head, filter);
+    if (!is_good(head.status)) {
+        filter_ = std::move(filter); // servers repeat in their errors what they were sent
+    }
     watch_.emplace(what_.which, curl::find_header(head_->headers, "content-type").starts_with("text/event-stream"));
     on_.on_head(*head_);
 }
@@ -176,6 +180,17 @@ void exchange::data_came(std::string_view bytes) {
         return;
     }
     watch_->see(bytes);
+    if (filter_) {
+        pass_on(filter_->pass(bytes));
+    } else {
+        pass_on(bytes);
+    }
+}
+
+void exchange::pass_on(std::string_view bytes) {
+    if (bytes.empty()) {
+        return; // kept back
+    }
     if (up_->stored == store_mode::record) {
         recorded_ += bytes;
     }
@@ -219,15 +234,23 @@ void exchange::give_up(const failure& why) {
     over_ = true;
     stop_waiting();
     const bool late = why.kind == error_class::timeout;
-    on_.on_refusal(
-        {late ? 504U : 502U, late ? "provider_timeout" : "provider_unreachable",
-         fmt::format("the provider of {} did not answer, tried {} times: {}", model_, retries_ + 1, why.message)});
+    on_.on_refusal({late ? 504U : 502U, late ? "provider_timeout" : "provider_unreachable",
+                    fmt::format("the provider of {} did not answer, tried {} times: {}", model_, retries_ + 1,
+                                key_filter(route_.key).clean(why.message))});
 }
 
 void exchange::leave_turn(concurrency::how how, std::optional<milliseconds> wait) {
     if (const auto began = std::exchange(began_, std::nullopt)) {
         up_->turns->ended(model_, how, *began, wait);
     }
+}
+
+void exchange::spend(usage_watch& watch) {
+    if (only_counts(what_.which)) {
+        return; // no turn, and the context that it is about is not sent to a model
+    }
+    const auto cost = watch.finish(what_.body.size());
+    payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
 }
 
 /// The account first: who has seen the answer's end finds it there.
@@ -237,8 +260,10 @@ void exchange::settle(bool whole) {
     timer_.cancel();
     leave_turn(whole ? concurrency::how::well : concurrency::how::other);
     if (is_good(head_->status)) {
-        const auto cost = watch_->finish(what_.body.size());
-        payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
+        spend(*watch_);
+    }
+    if (filter_) {
+        pass_on(filter_->rest());
     }
     if (up_->stored == store_mode::record) {
         if (const auto saved = up_->store.save(key_, {model_, *head_, std::move(recorded_), whole}); !saved) {
@@ -280,8 +305,8 @@ void exchange::cancel() {
     leave_turn(concurrency::how::other);
     if (sent) {
         // The provider may work on it, and have it paid, to the end.
-        const auto cost = usage_watch(what_.which, true).finish(what_.body.size());
-        payer_->spend(cost.count, cost.estimated, up_->prices.find(model_));
+        usage_watch nothing_seen(what_.which, true);
+        spend(nothing_seen);
     }
 }
 

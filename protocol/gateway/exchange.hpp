@@ -6,6 +6,7 @@
 
 #include "protocol/gateway/account.hpp"
 #include "protocol/gateway/exchange_store.hpp"
+#include "protocol/gateway/key_filter.hpp"
 #include "protocol/gateway/retry.hpp"
 #include "protocol/gateway/turnstile.hpp"
 #include "protocol/gateway/usage_watch.hpp"
@@ -72,10 +73,12 @@ class exchange : public std::enable_shared_from_this<exchange> {
     void send();
     void head_came(curl::http_head head);
     void data_came(std::string_view bytes);
+    void pass_on(std::string_view bytes);
     void transfer_ended(const result<void>& how);
     bool try_again(const attempt_end& end);
     void give_up(const failure& why);
     void leave_turn(concurrency::how how, std::optional<milliseconds> wait = std::nullopt);
+    void spend(usage_watch& watch);
     void settle(bool whole);
     [[nodiscard]] milliseconds time_left() const;
     void stop_waiting();
@@ -97,6 +100,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     unsigned retries_ = 0;
     std::optional<curl::http_head> head_; ///< passed on
     std::optional<usage_watch> watch_;
+    std::optional<key_filter> filter_; ///< of an error's body
     std::string recorded_;
     bool over_ = false;
 };

@@ -203,6 +203,7 @@ answer<route> find_route(const provider_settings& settings, const model_name& mo
     }
     if (!at.key.empty()) {
         out.headers.push_back(key_header(family, at.key));
+        out.key = at.key;
     }
     const bool has_tiers = family != api_family::gemini && !only_counts(what.which);
     out.body =

@@ -59,6 +59,7 @@ struct provider_settings {
 struct route {
     std::string url;
     curl::http_headers headers; ///< with the key
+    std::string key;            ///< alone, to know it again; empty: none. Never print it
     std::string body;
 };
 

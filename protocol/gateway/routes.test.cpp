@@ -48,6 +48,7 @@ TEST_CASE("each provider gets its own key under its own header") {
     CHECK(openai.url == "https://api.openai.com/v1/chat/completions");
     CHECK(curl::find_header(openai.headers, "authorization") == "Bearer ok");
     CHECK(curl::find_header(openai.headers, "x-api-key").empty());
+    CHECK(openai.key == "ok");
     const auto anthropic = routed(all, "anthropic/m", api::messages, "/v1/messages?beta=true");
     CHECK(anthropic.url == "https://api.anthropic.com/v1/messages?beta=true");
     CHECK(curl::find_header(anthropic.headers, "x-api-key") == "ak");
@@ -59,6 +60,7 @@ TEST_CASE("each provider gets its own key under its own header") {
     CHECK(curl::find_header(gemini.headers, "authorization").empty());
     const auto own = routed(all, "openai_compatible/m", api::chat_completions, "/v1/chat/completions");
     CHECK(own.url == "http://10.0.0.1:8000/v1/chat/completions");
+    CHECK(own.key.empty());
     CHECK(curl::find_header(own.headers, "authorization").empty());
 }
 

@@ -61,6 +61,16 @@ TEST_CASE("the data folders have the owners and modes of docs/reference/data-fol
                          "chalk 700 root:root\n");
 }
 
+TEST_CASE("the harness is told what its sandbox's memory is, and of a student's network where there is one") {
+    namespaces_fixture here;
+    CHALK_NEEDS_NAMESPACES(here);
+    here.limits.memory = 512_MiB;
+    here.limits.student_memory = 256_MiB;
+    const auto result = here.run("echo \"$CHALK_SANDBOX_MEMORY_BYTES ${CHALK_STUDENT_NETWORK-no student}\" >&3; true");
+    INFO(result.all());
+    CHECK(result.said == "536870912 no student\n");
+}
+
 TEST_CASE("the student reads its own data and nothing of root's") {
     namespaces_fixture here;
     CHALK_NEEDS_NAMESPACES(here);

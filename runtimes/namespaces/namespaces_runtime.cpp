@@ -361,6 +361,12 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     orders.steps = std::move(planned.steps);
     orders.argv = options_.harness;
     orders.environment = options_.harness_environment;
+    // What is in force, for whoever tries it from inside (docs/reference/confinement.md).
+    orders.environment.push_back(fmt::format("CHALK_SANDBOX_MEMORY_BYTES={}", request.limits.memory.count));
+    if (request.student_network) {
+        orders.environment.push_back(
+            fmt::format("CHALK_STUDENT_NETWORK={}", firewall::to_string(request.student_network->reach)));
+    }
 #if defined(__SANITIZE_ADDRESS__)
     // The leak checker stops the world with ptrace, which the filter denies.
     orders.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");

@@ -143,7 +143,7 @@ class Again(GatewayTest):
         self.provider.default = lambda: error(500)
         self.start(retries=2)
         status, headers, body = self.ask()
-        self.assertEqual((status, json.loads(body)["error"]["message"]), (500, "scripted 500"))
+        self.assertEqual((status, json.loads(body)["error"]["message"]), (500, "scripted 500, for Bearer [key removed]"))
         self.assertEqual(headers["X-Should-Retry"], "false")
         self.assertEqual(len(self.provider.requests), 3)
 
@@ -249,6 +249,18 @@ class Refused(GatewayTest):
         self.assertEqual(json.loads(connection.getresponse().read())["requests"], 0)
         self.refused(self.ask({"model": "m"}, "/chalk/spent"), 404, "not_found")
 
+    def test_the_harness_hears_of_the_largest_context_since_it_asked_and_a_count_is_no_call(self):
+        count = Answer(pieces=['{"input_tokens": 17}'], headers={"Content-Type": "application/json"})
+        self.provider.script = [Answer(pieces=message_stream()), Answer(pieces=message_stream(usage=(1, 2))), count]
+        self.start([{"models": ["anthropic/c"]}])
+        for path in ("/v1/messages", "/v1/messages", "/v1/messages/count_tokens"):
+            self.assertEqual(self.ask({"model": "c"}, path)[0], 200)
+        connection = self.connect()
+        for context in (35, 3):
+            connection.request("POST", "/chalk/spent")
+            said = json.loads(connection.getresponse().read())
+            self.assertEqual((said["context_tokens"], said["requests"], said["estimated"]), (context, 2, 0))
+
     def test_bytes_that_are_no_request(self):
         self.start()
         for garbage in (b"\x00\xff" * 100 + b"\r\n\r\n", b"POST\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"y" * 100_000):
@@ -268,10 +280,15 @@ class Refused(GatewayTest):
         self.assertEqual(stat.S_IMODE(os.stat(self.folder / "0.sock").st_mode), 0o600)
 
     def test_no_key_is_in_argv_environment_or_answers(self):
-        self.provider.default = lambda: error(401)
-        process = self.start()
-        answer = str(self.ask())
-        self.assertNotIn(KEY, answer)
+        repeats = {"x-request-id": f"of {KEY}"}
+        self.provider.default = lambda: error(401, repeats)
+        process = self.start([{"models": ["openai/m", "anthropic/c", "gemini/g"]}])
+        for model, path in (("m", "/v1/chat/completions"), ("c", "/v1/messages"), ("g", GEMINI)):
+            status, headers, body = self.ask({"model": model}, path)
+            self.assertEqual(status, 401)
+            self.assertNotIn(KEY, f"{headers}{body}")
+            self.assertIn("[key removed]", json.loads(body)["error"]["message"])
+            self.assertEqual(headers["x-request-id"], "of [key removed]")
         for name in ("cmdline", "environ"):
             self.assertNotIn(KEY.encode(), pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes())
 

@@ -55,8 +55,12 @@ class Answer:
         self.pieces = pieces if pieces is not None else ([] if status != 200 else chat_stream())
 
 
+KEY_SENT = "<the key that was sent>"  # in a piece of an answer: what the request's own header says
+
+
 def error(status, headers=None):
-    body = json.dumps({"error": {"message": f"scripted {status}", "type": "x", "param": None, "code": "scripted"}})
+    """As a careless server's, which repeats the header with the key."""
+    body = json.dumps({"error": {"message": f"scripted {status}, for {KEY_SENT}", "type": "x", "param": None, "code": "scripted"}})
     return Answer(status, [body], {"Content-Type": "application/json", **(headers or {})})
 
 
@@ -106,6 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
+        pieces = [piece.replace(KEY_SENT, str(key)) if isinstance(piece, str) else piece for piece in answer.pieces]
         self.send_response(answer.status)
         stream = "Content-Type" not in answer.headers
         for name, value in ({"Content-Type": "text/event-stream"} | answer.headers).items():
@@ -113,11 +118,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if stream:
             self.send_header("Transfer-Encoding", "chunked")
         else:
-            self.send_header("Content-Length", str(sum(len(piece.encode()) for piece in answer.pieces)))
+            self.send_header("Content-Length", str(sum(len(piece.encode()) for piece in pieces)))
         self.send_header("Set-Cookie", "secret=1")
         self.end_headers()
         try:
-            for piece in answer.pieces:
+            for piece in pieces:
                 if answer.hold is not None:
                     answer.hold()
                 data = piece.encode() if isinstance(piece, str) else piece

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
+import subprocess
 import unittest
 
-from support.chalk import SOURCE, ChalkTest, bash, call, chalk, events, main, needs_root, processes_of_run, shell_config, tool_results, turns
+from support.chalk import CHALK, DEADLINE_S, SOURCE, ChalkTest, bash, call, chalk, events, main, needs_root, processes_of_run, shell_config, tool_results, turns
 
 ROOTED = SOURCE / "tests/environments/rooted"
 SECRET = "the secret of root_data"
@@ -23,12 +25,10 @@ def rooted_config(*steps, before=(), after=(), run_id="confined", **keys):
 
 @needs_root
 class Check(ChalkTest):
-    def test_all_probes_pass_in_a_sandbox_but_those_that_the_runtime_cannot_have(self):
-        check = {
-            "argv": ["/chalk/chalk", "check", "confinement", "--json"],
-            "env": {"CHALK_SANDBOX_MEMORY_BYTES": str(MEMORY), "ASAN_OPTIONS": "detect_leaks=0"},
-        }
-        _, transcripts = self.run_shell(rooted_config(before=[check]), "--memory", "512MiB", "--disk", "256MiB")
+    def check_inside(self, **options):
+        """`chalk check confinement` in a sandbox of MEMORY: its report and how it ended."""
+        check = {"argv": ["/chalk/chalk", "check", "confinement", "--json"], "env": {"ASAN_OPTIONS": "detect_leaks=0"}}
+        _, transcripts = self.run_shell(rooted_config(before=[check]), "--memory", str(MEMORY), "--disk", "256MiB", **options)
         document = self.only(transcripts)
         self.assert_outcome(document, "passed")
         (hook,) = events(document, "TaskPreHookCompletedEvent")
@@ -37,11 +37,26 @@ class Check(ChalkTest):
         report = json.loads(done["out"])
         for probe in report["probes"]:
             print(f"  {probe['result']}  {probe['name']}: {probe['seen']}")
+        return report, done
+
+    def test_all_probes_pass_in_a_sandbox_but_those_that_the_runtime_cannot_have(self):
+        report, done = self.check_inside()
         by_result = {kind: {p["name"] for p in report["probes"] if p["result"] == kind} for kind in ("pass", "fail", "skip")}
         self.assertEqual(by_result["fail"], set())
         self.assertEqual(by_result["skip"], LACKING)
-        self.assertGreaterEqual(len(by_result["pass"]), 25)
+        self.assertGreaterEqual(len(by_result["pass"]), 26)
         self.assertEqual(report["leftovers"], [])
+        self.assertEqual((report["good"], done["code"]), (True, 0), done["err"])
+
+    def test_the_check_goes_by_the_runs_own_memory_and_network(self):
+        """Nothing but the run's own flags and variable tells it."""
+        report, done = self.check_inside(env={"CHALK_STUDENT_NETWORK": "internal"})
+        expected = {probe["name"]: probe["expected"] for probe in report["probes"]}
+        private = [text for name, text in expected.items() if name.startswith("firewall: private network")]
+        self.assertEqual(len(private), 4)
+        for text in private:
+            self.assertIn("CHALK_STUDENT_NETWORK=internal", text)
+        self.assertIn(f"{MEMORY // 2 >> 20} MiB", expected["limit: memory"])
         self.assertEqual((report["good"], done["code"]), (True, 0), done["err"])
 
     def test_the_log_says_which_confinement_is_in_force_before_the_pre_hook(self):
@@ -56,6 +71,25 @@ class Check(ChalkTest):
     def test_a_wrong_word_for_the_students_network_is_refused(self):
         result, _ = self.run_shell(rooted_config(), check=2, env={"CHALK_STUDENT_NETWORK": "all"})
         self.assertIn("CHALK_STUDENT_NETWORK", result.stderr)
+
+
+@needs_root
+class OutsideASandbox(ChalkTest):
+    @unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
+    def test_a_machine_that_holds_no_student_is_exit_code_1_and_says_what_is_missing(self):
+        """In a network of its own, since the check sets rules where it may: the machine's are left alone."""
+        result = subprocess.run(
+            ["unshare", "-n", CHALK, "check", "confinement", "--json"], capture_output=True, text=True, timeout=DEADLINE_S,
+            env={"PATH": os.environ["PATH"], "CHALK_SANDBOX_MEMORY_BYTES": str(128 << 20), "ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(result.returncode, 1, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIs(report["good"], False)
+        failed = {probe["name"] for probe in report["probes"] if probe["result"] == "fail"}
+        self.assertIn("limit: disk", failed)  # there is no /workdir, or it is the machine's own disk
+        self.assertEqual(report["leftovers"], [])
+
+    def test_hardware_that_it_does_not_know_is_refused(self):
+        self.assertIn("no such hardware", chalk("check", "confinement", "--hardware", "x", check=2).stderr)
 
 
 NETWORK = r"""

@@ -52,6 +52,13 @@ class ProgramTest(ChalkTest):
                 if event["role"] == "assistant" and not event.get("tool_calls")]
 
 
+COUNT = "/v1/messages/count_tokens"
+
+
+def count():
+    return Answer(pieces=['{"input_tokens": 17}'], headers={"Content-Type": "application/json"})
+
+
 ASKS_ON = """
 import time
 for i in range(100):
@@ -108,6 +115,19 @@ class Limits(ProgramTest):
     def test_context(self):
         (reached,) = self.limited("context_tokens", max_context_tokens=30)
         self.assertEqual(reached["value"], TOKENS_A_CALL)
+
+    def test_context_that_a_small_call_and_a_count_would_hide(self):
+        """At once: within the second between two looks."""
+        self.provider.script = [Answer(pieces=message_stream()), Answer(pieces=message_stream(usage=(1, 1))), count()]
+        hides = f'import time; ask("m"); ask("m"); ask("m", "{COUNT}"); time.sleep(60)'
+        (reached,) = self.limited("context_tokens", hides, max_context_tokens=30)
+        self.assertEqual(reached["value"], TOKENS_A_CALL)
+
+    def test_a_call_that_only_counts_is_no_turn(self):
+        self.provider.script = [count() for _ in range(5)]
+        document = self.act(f'for _ in range(5): say(ask("m", "{COUNT}")[0])\nsay(ask("m")[0])', limits={"max_turns": 3})
+        self.assertEqual(self.said(document), ["200"] * 6)
+        self.assertEqual(events(document, "LimitReachedEvent"), [])
 
     def test_time(self):
         self.limited("time", max_time_s=1)

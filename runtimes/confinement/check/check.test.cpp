@@ -119,8 +119,13 @@ TEST_CASE("a session under the default limits is what the probes expect, and non
     settings how;
     how.user = *user;
     leftovers left;
+    std::vector<std::string> names;
     for (const auto& one : probe_session(how, left)) {
         INFO(one.name << ": " << one.seen << ", expected " << one.expected);
         CHECK(one.how == verdict::pass);
+        names.push_back(one.name);
     }
+    CHECK(names == std::vector<std::string>{"session: user", "session: open files", "session: cpu time",
+                                            "session: file size", "session: core dumps", "session: privileges",
+                                            "session: secrets", "session: time"});
 }

@@ -39,6 +39,8 @@ std::vector<probe_result> look_at_session(student_commands& commands, const sett
                            "echo files $(ulimit -Hn)\n"
                            "echo cpu $(ulimit -Ht)\n"
                            "echo core $(ulimit -Hc)\n"
+                           // In bytes, while the unit of ulimit -f is the shell's own.
+                           "set -- $(grep '^Max file size' /proc/self/limits) && echo size $5\n"
                            "echo privileges $(grep -E '^(NoNewPrivs|CapEff|CapBnd):' /proc/self/status | tr -d '\\t')\n"
                            "echo secrets $(env | grep -c -E '^(" +
                                fmt::format("{}", fmt::join(own_key_names(), "|")) + ")=')\n",
@@ -60,6 +62,7 @@ std::vector<probe_result> look_at_session(student_commands& commands, const sett
     return {compare("session: user", fmt::format("{0} {0}", how.user), value_of("user")),
             compare("session: open files", std::to_string(limits.at(0).value), value_of("files")),
             compare("session: cpu time", std::to_string(limits.at(1).value), value_of("cpu")),
+            compare("session: file size", std::to_string(limits.at(2).value), value_of("size")),
             compare("session: core dumps", "0", value_of("core")),
             compare("session: privileges", "CapEff:0000000000000000 CapBnd:0000000000000000 NoNewPrivs:1",
                     value_of("privileges")),

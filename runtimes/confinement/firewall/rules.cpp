@@ -70,6 +70,10 @@ std::optional<network_reach> parse_reach(std::string_view text) {
     return text == "internal" ? std::optional(network_reach::internal) : std::nullopt;
 }
 
+std::string_view to_string(network_reach how_far) noexcept {
+    return how_far == network_reach::internal ? "internal" : "local";
+}
+
 std::string describe(const policy& wanted) {
     auto text = fmt::format("user {} reaches this sandbox's own addresses{}", wanted.student,
                             wanted.reach == network_reach::internal ? " and private networks" : " alone");

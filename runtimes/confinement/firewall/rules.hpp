@@ -69,6 +69,8 @@ struct packet {
 
 /// "local" or "internal" (or empty: local); nullopt for anything else.
 [[nodiscard]] std::optional<network_reach> parse_reach(std::string_view text);
+/// The word that parse_reach takes for it.
+[[nodiscard]] std::string_view to_string(network_reach how_far) noexcept;
 
 /// For people: "user 1000 reaches this sandbox alone, but for ports 7000 and 7001".
 [[nodiscard]] std::string describe(const policy& wanted);

@@ -67,6 +67,9 @@ TEST_CASE("only known words say how far the student reaches", "[firewall]") {
     CHECK(parse_reach("") == network_reach::local);
     CHECK(parse_reach("local") == network_reach::local);
     CHECK(parse_reach("internal") == network_reach::internal);
+    for (const auto reach : {network_reach::local, network_reach::internal}) {
+        CHECK(parse_reach(to_string(reach)) == reach);
+    }
     CHECK_FALSE(parse_reach("all"));
     CHECK_FALSE(parse_reach("Internal"));
 }
