@@ -13,6 +13,7 @@ from support.chalk import (
     start, tool_results, turns,
 )
 
+ROOTED = SOURCE / "tests/environments/rooted"
 MODES = [("--runtime", "namespaces"), ("--no-containerized",)]
 
 
@@ -68,6 +69,12 @@ class Refusals(ChalkTest):
         message = self.refused("run", "--runtime", "dokcer", "--config", "absent.json")
         self.assertIn("dokcer", message)
         self.assertNotIn("absent.json", message)
+
+    def test_an_unknown_log_level_is_refused_with_the_known_ones(self):
+        result = chalk("run", "--config", json.dumps(shell_config()), cwd=self.folder, check=2, env={"LOGURU_LEVEL": "LOUD"})
+        self.assertIn('LOGURU_LEVEL is "LOUD"', result.stderr)
+        self.assertIn("TRACE, DEBUG, INFO, SUCCESS, WARNING, ERROR, CRITICAL", result.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_prepare_only_takes_one_run(self):
         message = self.refused("run", "--config", json.dumps(shell_config()), "--prepare-only", "-n", "2")
@@ -164,6 +171,29 @@ class Runs(ChalkTest):
                 self.assertEqual([r["text"].strip() for r in tool_results(document)], ["one", "two"])
                 logs = [e["text"] for e in events(document, "LogEvent") if e["source"] == "environment"]
                 self.assertTrue(any("the pre-hook prints this" in text for text in logs), logs)
+
+    def test_log_lines_below_the_level_are_not_on_the_terminal_and_the_environment_gets_the_level(self):
+        look = {"argv": ["/usr/bin/env"]}
+        for mode in MODES:
+            for level, shown in (("DEBUG", True), ("SUCCESS", True), ("WARNING", True), ("CRITICAL", False)):
+                with self.subTest(mode=mode, level=level):
+                    self.out = self.folder / f"{level}-{mode[-1].strip('-')}" / "t.json"
+                    config = shell_config(turns(call("count", to=1)), environment=ROOTED, task_args={"before": [look]})
+                    result, transcripts = self.run_shell(config, *mode, env={"LOGURU_LEVEL": level})
+                    document = self.only(transcripts)
+                    # The tool warns, and the harness says at level info what the student is held to.
+                    levels = {e["level"] for e in events(document, "LogEvent") if e["text"] == "counted"}
+                    self.assertEqual(levels, {"warning"}, "transcripts have every line")
+                    self.assertEqual("environment: counted" in result.stdout, shown, result.stdout)
+                    confined = [e for e in events(document, "LogEvent") if e["text"].startswith("confinement: ")]
+                    self.assertEqual(len(confined), 1)
+                    self.assertEqual("chalk: confinement: " in result.stdout, level in ("DEBUG", "SUCCESS"), result.stdout)
+                    (seen,) = events(document, "TaskPreHookCompletedEvent")[0]["metadata"]["commands"]
+                    self.assertIn(f"LOGURU_LEVEL={level}", seen["out"].splitlines())
+        result = chalk("run", "--config", json.dumps(config), "--out", self.folder / "json" / "t.json", "--json", check=0,
+                       env={"LOGURU_LEVEL": "CRITICAL"})
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertIn("counted", [line["event"].get("text") for line in lines if "event" in line])
 
     def test_outcomes_by_what_the_environment_does(self):
         for args, status, kind, code in [
