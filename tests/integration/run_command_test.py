@@ -86,6 +86,17 @@ class Refusals(ChalkTest):
         self.assertEqual([a["available"] for a in agents], 3 * [True] + 4 * [False])
         self.assertIn("npm install -g @openai/codex", agents[4]["remedy"])
 
+    def test_an_agent_that_is_there_is_listed_with_its_version(self):
+        program = self.folder / "bin" / "claude"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\necho '9.8.7 (Claude Code)'; echo more; echo a warning >&2\n")
+        program.chmod(0o755)
+        path = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+        listed = json.loads(chalk("agents", "list", "--json", check=0, env=path).stdout)
+        (found,) = [agent for agent in listed if agent["name"] == "claude-code"]
+        self.assertEqual(found, {"name": "claude-code", "available": True, "version": "9.8.7 (Claude Code)", "remedy": ""})
+        self.assertRegex(chalk("agents", "list", check=0, env=path).stdout, r"(?m)^claude-code +9\.8\.7 \(Claude Code\)$")
+
     def test_the_schema_of_sweep_files_is_printed(self):
         schema = json.loads(chalk("config", "schema", "--sweep", check=0).stdout)
         self.assertEqual(schema["required"], ["name", "base"])
