@@ -79,7 +79,7 @@ struct cli_agent_line {
     std::vector<std::string> uses;
     std::vector<std::string> failures;
     bool last = false;
-    bool understood = false; ///< it was a JSON object
+    bool understood = false; ///< it was a JSON object, nested no deeper than parse_json takes
 };
 
 [[nodiscard]] cli_agent_line read_line(const cli_agent& agent, std::string_view line);

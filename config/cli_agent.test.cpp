@@ -93,6 +93,18 @@ TEST_CASE("output lines tell what was said, which tools were used and what faile
     CHECK(read_line(claude, R"({"type":"assistant","message":{"content":"text"}})").texts.empty());
 }
 
+TEST_CASE("a line that is nested a million deep is not understood, and ends nobody") {
+    std::string deep(1'000'000, '[');
+    deep += std::string(deep.size(), ']');
+    for (const auto& one : cli_agents()) {
+        INFO(one.name);
+        const auto line = read_line(one, R"({"type":"result","is_error":true,"result":)" + deep + "}");
+        CHECK_FALSE(line.understood);
+        CHECK(line.failures.empty());
+        CHECK_FALSE(line.last);
+    }
+}
+
 TEST_CASE("a description that lacks something says what") {
     const auto bad = parse_cli_agent(R"({"name":"x"})");
     REQUIRE_FALSE(bad);

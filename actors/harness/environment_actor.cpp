@@ -5,6 +5,7 @@
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "config/environment_manifest.hpp"
+#include "protocol/core/hand_on.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 
 #include <fmt/format.h>
@@ -227,6 +228,7 @@ result<process::command> host_command(const environment_launch& launch) {
     if (!launch.run.empty()) {
         command.environment.push_back("CHALK_RUN_ID=" + launch.run);
     }
+    hand_on("LOGURU_LEVEL", command.environment);
     if (launch.seed) {
         command.environment.push_back(fmt::format("CHALK_SEED={}", *launch.seed));
     }

@@ -89,8 +89,8 @@ std::string result_text(const run_result& what) {
     return text;
 }
 
-console::console(console_mode mode, std::uint64_t runs)
-    : mode_(mode), out_(STDOUT_FILENO, most_queued, as_json() ? lost_json : lost_text),
+console::console(console_mode mode, std::uint64_t runs, log_level least)
+    : mode_(mode), least_(least), out_(STDOUT_FILENO, most_queued, as_json() ? lost_json : lost_text),
       err_(STDERR_FILENO, most_queued, lost_text), board_(runs, std::chrono::steady_clock::now()) {}
 
 bool console::wants_events() const noexcept {
@@ -108,7 +108,7 @@ void console::run_event(const run_order& order, const event_ptr& e) {
         out_.write(json_event_line(order, *e));
         return;
     }
-    for (const auto& line : event_text(*e)) {
+    for (const auto& line : event_text(*e, least_)) {
         out_.write(fmt::format("[{}] {}", order.config.id.str(), line));
     }
 }

@@ -34,7 +34,8 @@ enum class console_mode {
 
 class console final : public actors::watcher {
   public:
-    console(console_mode mode, std::uint64_t runs);
+    /// Of the log lines that pass by, those from `least` on are shown; as JSON all are.
+    console(console_mode mode, std::uint64_t runs, log_level least = log_level::debug);
 
     [[nodiscard]] bool wants_events() const noexcept override;
     void run_began(const actors::run_order& order) override;
@@ -70,6 +71,7 @@ class console final : public actors::watcher {
     void write_end(const actors::run_result& what, bool retried);
 
     console_mode mode_;
+    log_level least_;
     line_writer out_;
     line_writer err_;
     std::promise<ending> finished_;

@@ -69,7 +69,7 @@ std::string printable(std::string_view text) {
     return out;
 }
 
-std::vector<std::string> event_text(const event& e) {
+std::vector<std::string> event_text(const event& e, log_level least) {
     std::vector<std::string> out;
     std::visit(
         overloaded{
@@ -116,7 +116,11 @@ std::vector<std::string> event_text(const event& e) {
                 }
             },
             [&](const run_cancelled& x) { add_text(out, "cancelled: ", x.reason); },
-            [&](const log_line& x) { add_text(out, fmt::format("{}: ", printable(x.source)), x.text); },
+            [&](const log_line& x) {
+                if (x.level >= least) {
+                    add_text(out, fmt::format("{}: ", printable(x.source)), x.text);
+                }
+            },
         },
         e.body);
     return out;

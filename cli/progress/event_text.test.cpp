@@ -27,6 +27,15 @@ TEST_CASE("a long tool result is cut, and the cut is said") {
     CHECK(wide.front().ends_with("[3000 more bytes]"));
 }
 
+TEST_CASE("a log line below the least level is left out, and nothing else is") {
+    const event line{1, {}, log_line{log_level::info, "chalk", "said"}};
+    CHECK(event_text(line) == std::vector<std::string>{"chalk: said"});
+    CHECK(event_text(line, log_level::info).size() == 1);
+    CHECK(event_text(line, log_level::warning).empty());
+    CHECK(event_text({1, {}, log_line{log_level::error, "chalk", "said"}}, log_level::error).size() == 1);
+    CHECK(event_text({1, {}, step_started{0, "s", "i"}}, log_level::error).size() == 1);
+}
+
 TEST_CASE("a message shows its text and each tool call") {
     message_added m;
     m.role = message_role::assistant;

@@ -62,7 +62,7 @@ exit_code execute_run(const run_options& options, const own_keys& keys) {
         fmt::print("{}", plan_text(*prepared, options, *runs));
         return exit_code::fine;
     }
-    const auto watch = std::make_shared<console>(choose_mode(options), options.runs);
+    const auto watch = std::make_shared<console>(choose_mode(options), options.runs, prepared->least_level);
     auto settings = make_tree_settings(*prepared, options, *runs, watch);
     if (!settings) {
         return refuse(chalk_run, {exit_code::machine_lacks, settings.error().message});

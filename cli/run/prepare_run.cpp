@@ -2,6 +2,7 @@
 
 #include "actors/harness/left_places.hpp"
 #include "actors/tree.hpp"
+#include "cli/progress/least_level.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/mounts.hpp"
 #include "cli/run/ports.hpp"
@@ -175,6 +176,12 @@ step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_o
         return usage_refusal(reach.error());
     }
     prepared.reach = *reach;
+    // Of a sweep too, whose console shows no log lines: its environments get the word.
+    auto least = least_level();
+    if (!least) {
+        return usage_refusal(least.error());
+    }
+    prepared.least_level = *least;
     return prepared;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/run/limits.hpp"
 #include "cli/run/options.hpp"
 #include "protocol/core/own_keys.hpp"
+#include "protocol/event/event.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -37,6 +38,7 @@ struct prepared_runs {
     std::vector<read_only_mount> mounts;
     std::vector<std::string> notes; ///< what the user should know, e.g. that the host's kernel is shared
     firewall::network_reach reach = firewall::network_reach::local; ///< of the students
+    log_level least_level = log_level::debug;                       ///< of the log lines that a terminal shows
     std::string required_hardware;                                  ///< empty: the task asks for none
     backend_access backend;
     std::string task; ///< as the environment names it, where that is known
@@ -47,7 +49,7 @@ struct prepared_runs {
 
 // Its steps, which a sweep takes for each of its environments.
 
-/// What does not depend on any config: mounts, network, a runtime that was asked for.
+/// What does not depend on any config: mounts, network, log level, a runtime that was asked for.
 [[nodiscard]] step_result<prepared_runs> prepare_site(boost::asio::io_context& io, const run_options& options);
 /// For `prepared.base`: its environment, the default runtime where none was asked for, limits.
 [[nodiscard]] step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,

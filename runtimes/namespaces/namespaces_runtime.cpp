@@ -1,5 +1,6 @@
 #include "runtimes/namespaces/namespaces_runtime.hpp"
 
+#include "protocol/core/hand_on.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/bundle/layout.hpp"
 #include "runtimes/confinement/firewall/nftables.hpp"
@@ -367,6 +368,7 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
         orders.environment.push_back(
             fmt::format("CHALK_STUDENT_NETWORK={}", firewall::to_string(request.student_network->reach)));
     }
+    hand_on("LOGURU_LEVEL", orders.environment);
 #if defined(__SANITIZE_ADDRESS__)
     // The leak checker stops the world with ptrace, which the filter denies.
     orders.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");

@@ -15,6 +15,9 @@ from fake_models import FakeModels
 
 KEY = "key-of-the-agents-test"
 HERE = pathlib.Path(__file__).resolve().parent
+# Of both steps together. The process gets a minute more and ctest (CMakeLists.txt) four of these and the installation: a
+# hanging agent then ends as a judged run, whose output tells why, and not as a killed test.
+RUN_S = 300
 PROGRAMS = {
     "claude-code": "exec /opt/agents/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
     "codex": "exec /opt/agents/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
@@ -76,11 +79,11 @@ class Agents(ChalkTest):
         model, key, url = MODELS[agent]
         config = {
             "environment": str(SOURCE / "examples/json-schema"), "run_id": agent, "agent": agent, "model": model,
-            "agent_args": {"program": f"/opt/agents/bin/{agent}"}, "limits": {"max_time_s": 300},
+            "agent_args": {"program": f"/opt/agents/bin/{agent}"}, "limits": {"max_run_time_s": RUN_S},
         }
         ran = chalk(
             "run", "--config", json.dumps(config), "--out", self.folder / "t.json", "--no-ui", "--memory", "4GiB",
-            "--disk", "1GiB", "--overcommit", "4", "--mount", f"{self.agents}:/opt/agents:ro", timeout=300,
+            "--disk", "1GiB", "--overcommit", "4", "--mount", f"{self.agents}:/opt/agents:ro", timeout=RUN_S + 60,
             env={key: KEY, url: models.url},
         )
         transcript = json.loads((self.folder / "t.json").read_text())

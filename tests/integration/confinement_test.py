@@ -185,20 +185,22 @@ grep -E '^Cap(Eff|Prm|Bnd|Amb)' /proc/self/status | grep -v -E '0000000000000000
 echo tried
 """
 
-SWAPPER = """
-mkdir -p /workdir/swap && echo mine > /workdir/swap/mine.txt && echo fine > /workdir/fine.txt
+def swapper(folder):
+    """Swaps FOLDER/swap/victim.txt without end: a file of its own, a link to root's, a link to root's folder."""
+    return f"""
+mkdir -p {folder}/swap && echo mine > {folder}/swap/mine.txt && echo fine > /workdir/fine.txt
 ln -s /root_data/secret.txt /workdir/link.txt; ln -s /root_data /workdir/linked
 ln /root_data/secret.txt /workdir/hard.txt 2>/dev/null && echo OUT hard link
 cat > /workdir/swapper.py <<'END'
 import os
 while True:
-    for target in ("/workdir/swap/mine.txt", "/root_data/secret.txt", "/root_data"):
+    for target in ("{folder}/swap/mine.txt", "/root_data/secret.txt", "/root_data"):
         try:
             if target.endswith("mine.txt"):
-                with open("/workdir/swap/.new", "w") as file: file.write("mine")
+                with open("{folder}/swap/.new", "w") as file: file.write("mine")
             else:
-                os.symlink(target, "/workdir/swap/.new")
-            os.rename("/workdir/swap/.new", "/workdir/swap/victim.txt")
+                os.symlink(target, "{folder}/swap/.new")
+            os.rename("{folder}/swap/.new", "{folder}/swap/victim.txt")
         except OSError:
             pass
 END
@@ -269,7 +271,7 @@ class Hostile(ChalkTest):
     def test_links_and_races_put_nothing_of_roots_into_the_artifacts(self):
         keys = {"extra_config": {"extra_artifact_paths": [
             "fine.txt", "link.txt", "linked/**", "hard.txt", "swap/**", "../root_data/secret.txt"]}}
-        _, document = self.student(SWAPPER, keys=keys)
+        _, document = self.student(swapper("/workdir"), keys=keys)
         saved = [event["path"] for event in events(document, "ArtifactSavedEvent")]
         self.assertIn("fine.txt", " ".join(saved))
         found = 0
@@ -334,18 +336,24 @@ class Hostile(ChalkTest):
         self.assertLess(len(printed["text"]), 256 * 1024)
         self.assertEqual(last["text"].strip(), "on")
 
-    def test_a_race_in_the_workdir_leads_the_file_tools_nowhere(self):
-        tries = [call("read_file", path="/workdir/swap/victim.txt") for _ in range(8)]
-        tries += [call("write_file", path="/workdir/swap/victim.txt", content="mine") for _ in range(8)]
+    def test_a_race_in_the_workdir_or_tmp_leads_the_file_tools_nowhere(self):
         look = {"argv": ["/bin/cat", "/root_data/secret.txt"]}
-        config = rooted_config(turns(bash(SWAPPER), *tries), after=[look], run_id="swaps")
-        _, transcripts = self.run_shell(config)
-        document = self.only(transcripts)
-        self.assert_outcome(document, "passed")
-        for result in tool_results(document):
-            self.assertNotIn(SECRET, result["text"])
-        (score,) = events(document, "ScoringEvent")
-        self.assertIn(SECRET, score["metadata"]["commands"][0]["out"])
+        for folder in ("/workdir", "/tmp"):
+            with self.subTest(folder=folder):
+                victim = f"{folder}/swap/victim.txt"
+                tries = [call("read_file", path=victim) for _ in range(8)]
+                tries += [call("write_file", path=victim, content="mine") for _ in range(8)]
+                tries += [call("edit_file", path=victim, old_text="mine", new_text="yours") for _ in range(8)]
+                self.out = self.folder / folder.strip("/") / "t.json"
+                config = rooted_config(turns(bash(swapper(folder)), *tries), after=[look], run_id="swaps")
+                _, transcripts = self.run_shell(config)
+                document = self.only(transcripts)
+                self.assert_outcome(document, "passed")
+                self.assertIn("started", tool_results(document)[0]["text"])
+                for result in tool_results(document):
+                    self.assertNotIn(SECRET, result["text"])
+                (score,) = events(document, "ScoringEvent")
+                self.assertIn(SECRET, score["metadata"]["commands"][0]["out"])
 
 
 @needs_root

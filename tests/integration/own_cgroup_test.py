@@ -1,5 +1,6 @@
 """A harness in a sandbox whose cgroup is its own to divide, as in an engine's container: a mount namespace, a root of its
-own, and a cgroup made by hand and mounted writable. The test is the host at the other end of the channel."""
+own, and a cgroup made by hand and mounted writable. The test is the host at the other end of the channel, and the engine that
+gives the sandbox its environment."""
 
 import json
 import os
@@ -13,7 +14,8 @@ from support.chalk import BUILD, CHALK, SHELL, SOURCE, ChalkTest, bash, events, 
 CONTROLLERS = ("memory", "pids")
 MEMORY = 3 << 30
 
-# $1 the root to be, $2 chalk, $3 its file tool, $4 the SDK, $5 the environment, $6 the group's name, $7 the channel
+# $1 the root to be, $2 chalk, $3 its file tool, $4 the SDK, $5 the environment, $6 the group's name, $7 the channel;
+# the rest: NAME=value for the harness's environment alone
 SANDBOX = """
 set -e
 root=$1
@@ -35,7 +37,9 @@ for controller in memory pids; do
     mount --bind "/sys/fs/cgroup/$controller/$6" "sys/fs/cgroup/$controller"
     echo $$ > "sys/fs/cgroup/$controller/cgroup.procs"
 done
-exec chroot . /chalk/chalk run --no-containerized --channel-fd "$7"
+channel=$7
+shift 7
+exec chroot . /usr/bin/env "$@" /chalk/chalk run --no-containerized --channel-fd "$channel"
 """
 
 
@@ -54,14 +58,14 @@ class OwnCgroup(ChalkTest):
             for inner in ("chalk_harness", "chalk_student"):
                 self.addCleanup(lambda path=group / inner: path.exists() and path.rmdir())
 
-    def run_harness(self, config):
-        """Plays the host; returns the run's events and the harness's cgroups as they are at its first tool result."""
+    def run_harness(self, config, look, *variables):
+        """Plays the host; returns the run's events. `look` is called with each as it comes and the harness's place in /proc."""
         ours, theirs = socket.socketpair()
         root = self.folder / "root"
         root.mkdir()
         harness = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", SANDBOX, "sandbox", root, CHALK,
-             BUILD / "chalk_file_tool", SOURCE / "sdk/python", SHELL, self.group, str(theirs.fileno())],
+             BUILD / "chalk_file_tool", SOURCE / "sdk/python", SHELL, self.group, str(theirs.fileno()), *variables],
             pass_fds=[theirs.fileno()], env={"PATH": os.environ["PATH"], "CHALK_SANDBOX_MEMORY_BYTES": str(MEMORY)},
             stderr=subprocess.PIPE, text=True)
         theirs.close()
@@ -72,22 +76,28 @@ class OwnCgroup(ChalkTest):
             "confinement_note": "a test's", "firewall": {"state": "none", "closed_ports": [], "internal": False},
         }
         start = {"type": "Start", "mode": "run", "config": config, "student": student}
-        seen, groups = [], ""
+        seen = []
         ours.settimeout(120)
         with ours, ours.makefile("rw", encoding="utf-8") as channel:
             channel.write(json.dumps(start) + "\n")
             channel.flush()
             for line in channel:
                 seen.append(json.loads(line))
-                if seen[-1]["type"] == "ToolResultEvent":
-                    groups = groups or pathlib.Path(f"/proc/{harness.pid}/cgroup").read_text()
+                look(seen[-1], pathlib.Path(f"/proc/{harness.pid}"))
         self.assertEqual(harness.wait(timeout=60), 0, harness.stderr.read())
-        return {"events": seen}, groups
+        return {"events": seen}
 
     def test_the_harness_moves_into_chalk_harness_and_the_student_into_chalk_student_with_its_limits(self):
         script = turns(bash("cat /proc/self/cgroup"), bash("echo on"))
         config = {"environment": "/x", "run_id": "own", "use_fake_model": True, "fake_model": {"script": [script]}}
-        document, harness = self.run_harness(config)
+        groups = []
+
+        def look(event, process):
+            if event["type"] == "ToolResultEvent":
+                groups.append((process / "cgroup").read_text())
+
+        document = self.run_harness(config, look)
+        harness = groups[0]
         self.assertEqual(document["events"][-1]["type"], "TaskCompletedEvent", document["events"][-1])
         (note,) = [e["text"] for e in events(document, "LogEvent") if e["text"].startswith("confinement: ")]
         self.assertIn("the sandbox's own cgroup v1: memory 2048 MiB, 512 processes", note)
@@ -95,6 +105,24 @@ class OwnCgroup(ChalkTest):
         for controller in CONTROLLERS:
             self.assertIn(f":{controller}:/{self.group}/chalk_harness\n", harness)
             self.assertIn(f":{controller}:/{self.group}/chalk_student\n", student)
+
+    def test_a_harness_that_would_load_libraries_from_where_the_student_may_write_starts_anew_without(self):
+        """What it was started with stays readable in /proc until it is another program's, so this shows that it became one."""
+        waits = bash("while [ ! -e /workdir/looked ]; do sleep 0.05; done; echo on")
+        config = {"environment": "/x", "run_id": "own", "use_fake_model": True, "fake_model": {"script": [turns(waits)]}}
+        environments = []
+
+        def look(event, process):
+            if not environments:
+                environments.append((process / "environ").read_bytes().split(b"\0"))
+                (process / "root/workdir/looked").touch()
+
+        document = self.run_harness(config, look, "LD_LIBRARY_PATH=/tmp", "OF_THE_ENGINE=kept")
+        self.assertEqual(document["events"][-1]["type"], "TaskCompletedEvent", document["events"][-1])
+        self.assertEqual(events(document, "ToolResultEvent")[0]["text"].strip(), "on")
+        (variables,) = environments
+        self.assertIn(b"OF_THE_ENGINE=kept", variables)
+        self.assertEqual([one for one in variables if one.startswith(b"LD_")], [])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from support.chalk import (
     start, tool_results, turns,
 )
 
+ROOTED = SOURCE / "tests/environments/rooted"
 MODES = [("--runtime", "namespaces"), ("--no-containerized",)]
 
 
@@ -69,6 +70,12 @@ class Refusals(ChalkTest):
         self.assertIn("dokcer", message)
         self.assertNotIn("absent.json", message)
 
+    def test_an_unknown_log_level_is_refused_with_the_known_ones(self):
+        result = chalk("run", "--config", json.dumps(shell_config()), cwd=self.folder, check=2, env={"LOGURU_LEVEL": "LOUD"})
+        self.assertIn('LOGURU_LEVEL is "LOUD"', result.stderr)
+        self.assertIn("TRACE, DEBUG, INFO, SUCCESS, WARNING, ERROR, CRITICAL", result.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_prepare_only_takes_one_run(self):
         message = self.refused("run", "--config", json.dumps(shell_config()), "--prepare-only", "-n", "2")
         self.assertIn("--prepare-only", message)
@@ -78,6 +85,17 @@ class Refusals(ChalkTest):
         self.assertEqual([a["name"] for a in agents], ["builtin", "oracle", "external", "claude-code", "codex", "gemini-cli", "opencode"])
         self.assertEqual([a["available"] for a in agents], 3 * [True] + 4 * [False])
         self.assertIn("npm install -g @openai/codex", agents[4]["remedy"])
+
+    def test_an_agent_that_is_there_is_listed_with_its_version(self):
+        program = self.folder / "bin" / "claude"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\necho '9.8.7 (Claude Code)'; echo more; echo a warning >&2\n")
+        program.chmod(0o755)
+        path = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+        listed = json.loads(chalk("agents", "list", "--json", check=0, env=path).stdout)
+        (found,) = [agent for agent in listed if agent["name"] == "claude-code"]
+        self.assertEqual(found, {"name": "claude-code", "available": True, "version": "9.8.7 (Claude Code)", "remedy": ""})
+        self.assertRegex(chalk("agents", "list", check=0, env=path).stdout, r"(?m)^claude-code +9\.8\.7 \(Claude Code\)$")
 
     def test_the_schema_of_sweep_files_is_printed(self):
         schema = json.loads(chalk("config", "schema", "--sweep", check=0).stdout)
@@ -164,6 +182,29 @@ class Runs(ChalkTest):
                 self.assertEqual([r["text"].strip() for r in tool_results(document)], ["one", "two"])
                 logs = [e["text"] for e in events(document, "LogEvent") if e["source"] == "environment"]
                 self.assertTrue(any("the pre-hook prints this" in text for text in logs), logs)
+
+    def test_log_lines_below_the_level_are_not_on_the_terminal_and_the_environment_gets_the_level(self):
+        look = {"argv": ["/usr/bin/env"]}
+        for mode in MODES:
+            for level, shown in (("DEBUG", True), ("SUCCESS", True), ("WARNING", True), ("CRITICAL", False)):
+                with self.subTest(mode=mode, level=level):
+                    self.out = self.folder / f"{level}-{mode[-1].strip('-')}" / "t.json"
+                    config = shell_config(turns(call("count", to=1)), environment=ROOTED, task_args={"before": [look]})
+                    result, transcripts = self.run_shell(config, *mode, env={"LOGURU_LEVEL": level})
+                    document = self.only(transcripts)
+                    # The tool warns, and the harness says at level info what the student is held to.
+                    levels = {e["level"] for e in events(document, "LogEvent") if e["text"] == "counted"}
+                    self.assertEqual(levels, {"warning"}, "transcripts have every line")
+                    self.assertEqual("environment: counted" in result.stdout, shown, result.stdout)
+                    confined = [e for e in events(document, "LogEvent") if e["text"].startswith("confinement: ")]
+                    self.assertEqual(len(confined), 1)
+                    self.assertEqual("chalk: confinement: " in result.stdout, level in ("DEBUG", "SUCCESS"), result.stdout)
+                    (seen,) = events(document, "TaskPreHookCompletedEvent")[0]["metadata"]["commands"]
+                    self.assertIn(f"LOGURU_LEVEL={level}", seen["out"].splitlines())
+        result = chalk("run", "--config", json.dumps(config), "--out", self.folder / "json" / "t.json", "--json", check=0,
+                       env={"LOGURU_LEVEL": "CRITICAL"})
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertIn("counted", [line["event"].get("text") for line in lines if "event" in line])
 
     def test_outcomes_by_what_the_environment_does(self):
         for args, status, kind, code in [

@@ -151,6 +151,15 @@ class AgentTest(unittest.TestCase):
         self.assertEqual(transcript["outcome"]["error"]["class"], "model")
         self.assertIn("more than", transcript["outcome"]["error"]["message"])
 
+    def test_a_stream_of_comments_without_end_is_ended_by_its_size(self):
+        """Comments keep a stream alive and count for no event, so that no other bound ends it."""
+        comment = b": " + b"x" * ((1 << 20) - 4) + b"\n\n"
+        answer = Answer(sse(*chat({"content": "half"})) + comment * 129, piece=len(comment), hold=True)
+        transcript, _ = self.run_script([answer])
+        self.assertEqual(transcript["outcome"]["error"]["class"], "model")
+        self.assertIn("the stream has more than 134217728 bytes", transcript["outcome"]["error"]["message"])
+        self.assertEqual([(one["text"], one["aborted"]) for one in assistant_messages(transcript)], [("half", True)])
+
     def test_aborted_turns_count_for_the_limit_on_tokens(self):
         half = sse({"type": "message_start", "message": {"usage": {"input_tokens": 900, "output_tokens": 1}}})
         transcript, _ = self.run_script([Answer(half)], "anthropic/m", limits={"max_total_tokens": 900})
