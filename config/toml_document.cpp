@@ -70,9 +70,9 @@ class key_scan {
 };
 
 /// Copies toml++'s tree into the document and keeps the first thing that is wrong.
-class document_builder {
+class toml_builder {
   public:
-    explicit document_builder(json_document& document) : document_(document) {}
+    explicit toml_builder(json_document& document) : document_(document) {}
 
     json value(const toml::node& node, const std::string& path, std::size_t depth) {
         if (depth > max_json_depth) {
@@ -147,7 +147,7 @@ result<json_document> read_toml_document(std::string_view text, std::string name
     }
     try {
         const auto table = toml::parse(text, document.name);
-        document_builder build(document);
+        toml_builder build(document);
         document.value = build.value(table, "", 1);
         if (build.why()) {
             return *build.why();

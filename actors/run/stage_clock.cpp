@@ -20,7 +20,7 @@ std::optional<milliseconds>& duration_of(journal::stage_durations& all, run_stag
     return all.teardown;
 }
 
-milliseconds between(stage_clock::clock::time_point from, stage_clock::clock::time_point to) {
+milliseconds time_between(stage_clock::clock::time_point from, stage_clock::clock::time_point to) {
     return std::chrono::duration_cast<milliseconds>(to - from);
 }
 
@@ -29,7 +29,7 @@ milliseconds between(stage_clock::clock::time_point from, stage_clock::clock::ti
 void stage_clock::leave(clock::time_point now) {
     if (at_) {
         auto& took = duration_of(took_, *at_);
-        took = took.value_or(milliseconds{}) + between(entered_, now);
+        took = took.value_or(milliseconds{}) + time_between(entered_, now);
     }
 }
 
@@ -45,7 +45,7 @@ void stage_clock::enter(run_stage next, clock::time_point now) {
 journal::stage_durations stage_clock::finish(clock::time_point now) {
     leave(now);
     if (at_) {
-        took_.whole = between(began_, now);
+        took_.whole = time_between(began_, now);
     }
     at_.reset();
     return took_;

@@ -3,6 +3,7 @@
 #include "protocol/core/json_text.hpp"
 #include "protocol/model/api_choice.hpp"
 #include "protocol/model/dialect/provider_error.hpp"
+#include "protocol/model/estimated_tokens.hpp"
 #include "protocol/net/http_client.hpp"
 #include "protocol/net/http_status.hpp"
 
@@ -21,10 +22,6 @@ constexpr std::size_t most_event = std::size_t{32} << 20U;
 constexpr std::size_t most_error = std::size_t{1} << 20U;
 /// From a turn's last event to the end of its stream: a connection that ends in order can be kept.
 constexpr milliseconds stream_end{1'000};
-
-std::uint64_t estimated_tokens(std::size_t bytes) {
-    return (bytes + 3) / 4;
-}
 
 /// A stream that breaks off mostly does so before it says what it cost.
 void estimate_missing(turn& half, std::size_t asked) {

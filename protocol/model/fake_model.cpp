@@ -1,6 +1,7 @@
 #include "protocol/model/fake_model.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/model/estimated_tokens.hpp"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -80,10 +81,6 @@ result<turn> turn_at(const json& value, const std::string& path) {
         }
     }
     return config_failure(fmt::format("{}.stop_reason: expected end, tool_calls or length", path));
-}
-
-std::uint64_t estimated_tokens(std::size_t characters) {
-    return (characters + 3) / 4;
 }
 
 class fake_model final : public model {

@@ -1,5 +1,7 @@
 #include "runtimes/confinement/own_groups.hpp"
 
+#include "runtimes/cannot.hpp"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -33,15 +35,10 @@ bool has_word(const std::string& text, std::string_view wanted) {
     return false;
 }
 
-failure cannot(const char* what, const fs::path& where) {
-    return sandbox_failure(
-        fmt::format("cannot {} {}: {}", what, where.string(), std::generic_category().message(errno)));
-}
-
 result<void> put(const fs::path& file, const std::string& value) {
     const unique_fd out(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
     if (!out || ::write(out.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size())) {
-        return cannot("write to", file);
+        return cannot("write to", file, errno);
     }
     return {};
 }
@@ -108,7 +105,7 @@ result<own_groups> make_own_groups(const std::vector<own_hierarchy>& where, cons
         const fs::path student = which.folder / "chalk_student";
         for (const fs::path& group : {harness, student}) {
             if (::mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) {
-                return cannot("make the cgroup", group);
+                return cannot("make the cgroup", group, errno);
             }
         }
         if (auto moved = move_in(which, harness); !moved) {
@@ -119,7 +116,7 @@ result<own_groups> make_own_groups(const std::vector<own_hierarchy>& where, cons
         }
         made.student_procs.emplace_back(::open((student / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
         if (!made.student_procs.back()) {
-            return cannot("open", student / "cgroup.procs");
+            return cannot("open", student / "cgroup.procs", errno);
         }
         made.v2 = made.v2 || which.v2;
         memory = memory || (which.memory && limits.memory);

@@ -1,5 +1,7 @@
 #include "runtimes/image/cache.hpp"
 
+#include "runtimes/cannot.hpp"
+
 #include <fmt/format.h>
 
 #include <atomic>
@@ -21,10 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view unfinished = ".new-"; ///< <entry>.new-<n>: locked by its maker as long as that lives
-
-failure cannot(std::string_view what, const fs::path& path, int error) {
-    return sandbox_failure(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
-}
 
 /// Opens and locks `entry`. nullopt: not there (any more).
 std::optional<unique_fd> lock(const fs::path& entry, int how) {

@@ -1,5 +1,7 @@
 #include "runtimes/namespaces/cgroups.hpp"
 
+#include "runtimes/cannot.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,10 +35,6 @@ std::string read_all(const fs::path& file) {
 int write_value(const fs::path& file, std::string_view value) {
     const unique_fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
     return fd && ::write(fd.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size()) ? 0 : errno;
-}
-
-failure cannot(std::string_view what, const fs::path& path, int error) {
-    return sandbox_failure(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
 bool has_word(std::string_view text, std::string_view word) {

@@ -1,5 +1,7 @@
 #include "runtimes/namespaces/out_folder.hpp"
 
+#include "runtimes/cannot.hpp"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -13,10 +15,6 @@ namespace chalk::namespaces {
 namespace fs = std::filesystem;
 
 namespace {
-
-failure cannot(std::string_view what, const fs::path& path, int error) {
-    return sandbox_failure(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
-}
 
 constexpr mode_t permissions = 07777;
 

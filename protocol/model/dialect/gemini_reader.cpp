@@ -12,8 +12,8 @@ namespace {
 
 /// A hostile stream may hold any number of parts.
 constexpr std::size_t most_parts = 1'000;
-constexpr std::size_t most_kept = std::size_t{16} << 20U;
-constexpr std::size_t longest_message = 500;
+constexpr std::size_t most_kept_bytes = std::size_t{16} << 20U;
+constexpr std::size_t longest_text = 500;
 
 template<std::size_t N>
 bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
@@ -83,10 +83,10 @@ void gemini_reader::read_candidate(json& candidate) {
     if (reason.empty() || reason == "FINISH_REASON_UNSPECIFIED") {
         return;
     }
-    finish_reason_ = shortened(reason, longest_message);
+    finish_reason_ = shortened(reason, longest_text);
     if (is_one_of(reason, garbled)) {
         fail(turn_failure::what::aborted, fmt::format("the provider could not read the model's answer: {} {}", reason,
-                                                      shortened(text_at(candidate, "finishMessage"), longest_message)));
+                                                      shortened(text_at(candidate, "finishMessage"), longest_text)));
     }
 }
 
@@ -115,8 +115,8 @@ void gemini_reader::add_part(json& came) {
 void gemini_reader::add_call(json& came) {
     json call = std::move(came["functionCall"]);
     part made;
-    made.call.id = shortened(text_at(call, "id"), longest_message);
-    made.call.name = shortened(text_at(call, "name"), longest_message);
+    made.call.id = shortened(text_at(call, "id"), longest_text);
+    made.call.name = shortened(text_at(call, "name"), longest_text);
     if (const auto& args = value_at(call, "args"); !args.is_null()) {
         made.call.add(dump_json(args));
     }
@@ -128,9 +128,9 @@ void gemini_reader::add_call(json& came) {
 void gemini_reader::keep(part made) {
     kept_ += made.call.arguments.size() + dump_json(made.kept).size();
     parts_.push_back(std::move(made));
-    if (kept_ > most_kept || parts_.size() > most_parts) {
+    if (kept_ > most_kept_bytes || parts_.size() > most_parts) {
         fail(turn_failure::what::ended,
-             fmt::format("the turn holds more than {} parts or {} bytes", most_parts, most_kept));
+             fmt::format("the turn holds more than {} parts or {} bytes", most_parts, most_kept_bytes));
     }
 }
 
