@@ -36,6 +36,7 @@ result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run
     gateway::gateway_settings settings;
     settings.providers = std::move(providers);
     settings.providers.proxy = options.no_proxy ? std::string() : options.proxy.value_or("");
+    settings.providers.straight = options.no_proxy;
     settings.record = options.record;
     settings.replay = options.replay;
     if (options.prices) {

@@ -35,7 +35,8 @@ void add_run_flags(CLI::App& command, run_options& o) {
         .add_option("--mount", o.mounts, "show a folder inside the sandboxes, read-only; may be given several times")
         ->type_name("SOURCE:TARGET:ro");
     auto* proxy = command.add_option("--proxy", o.proxy, "send all model calls to this server")->type_name("URL");
-    command.add_flag("--no-proxy", o.no_proxy, "send model calls straight to their providers")->excludes(proxy);
+    command.add_flag("--no-proxy", o.no_proxy, "send model calls straight to their providers, past http_proxy too")
+        ->excludes(proxy);
     command.add_option("--prices", o.prices, "what models cost: a JSON or TOML file")->type_name("FILE");
     auto* record = command.add_option("--record", o.record, "keep what models answer here")->type_name("DIR");
     command.add_option("--replay", o.replay, "answer model calls from here, without a model")

@@ -23,7 +23,7 @@ class http_carrier final : public carrier, public std::enable_shared_from_this<h
     void ask(carrier_request what, std::function<void(carrier_answer)> done) override {
         done_ = std::move(done);
         if (!client_) {
-            auto made = curl::http_client::make(io_, {to_.ca_file});
+            auto made = curl::http_client::make(io_, {to_.ca_file, false});
             if (!made) {
                 end_later(trouble{{}, made.error().message});
                 return;

@@ -202,7 +202,7 @@ result<std::shared_ptr<gateway>> gateway::make(asio::io_context& io, const gatew
         up->store = std::move(*store);
     }
     if (!settings.replay) {
-        auto client = curl::http_client::make(io, {settings.providers.ca_file});
+        auto client = curl::http_client::make(io, {settings.providers.ca_file, settings.providers.straight});
         if (!client) {
             return client.error();
         }

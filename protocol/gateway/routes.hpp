@@ -44,6 +44,7 @@ struct provider_settings {
     std::string service_tier; ///< CHALK_INFERENCE_SERVICE_TIER
     std::string ca_file;      ///< SSL_CERT_FILE, or CURL_CA_BUNDLE
     std::string proxy;        ///< --proxy: the base URL of all; empty: none
+    bool straight = false;    ///< --no-proxy: past the environment's http_proxy too
 };
 
 /// `variable` gives a variable's value, or an empty text.

@@ -1,6 +1,7 @@
 #include "protocol/gateway/usage_watch.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/model/estimated_tokens.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::size_t longest_line = 4U << 20U;      // response.completed repeats the whole answer
 constexpr std::size_t longest_document = 32U << 20U; // answers that are no stream
-constexpr std::uint64_t bytes_per_token = 4;         // of text, as a rule of thumb
 
 const json* member(const json& object, std::string_view name) {
     if (!object.is_object()) {
@@ -189,9 +189,11 @@ usage_watch::verdict usage_watch::finish(std::size_t request_size) {
     if (counted_ || only_counts(which_)) {
         return {only_counts(which_) ? counted_tokens{} : count_, false};
     }
-    raise(count_.tokens.input, request_size / bytes_per_token);
+    if (count_.tokens.input == 0) {
+        count_.tokens.input = model::estimated_tokens(request_size);
+    }
     // An event is about a token; of an answer in one piece the text is most.
-    raise(count_.tokens.output, is_stream_ ? events_ : bytes_ / bytes_per_token);
+    raise(count_.tokens.output, is_stream_ ? events_ : model::estimated_tokens(bytes_));
     return {count_, true};
 }
 

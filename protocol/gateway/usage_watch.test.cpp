@@ -82,7 +82,8 @@ TEST_CASE("a stream that breaks is estimated, over what was said") {
     const auto found = count(
         api::messages, true,
         "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1000,\"output_tokens\":1}}}\n\n"
-        "data: {\"type\":\"content_block_delta\"}\n\ndata: {\"type\":\"content_block_de");
+        "data: {\"type\":\"content_block_delta\"}\n\ndata: {\"type\":\"content_block_de",
+        8'000); // a request that would be estimated at more than the provider said
     CHECK(found.estimated);
     CHECK(found.count.tokens.input == 1000);
     CHECK(found.count.tokens.output == 3);

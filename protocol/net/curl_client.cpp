@@ -196,7 +196,7 @@ class client_impl : public std::enable_shared_from_this<client_impl> {
         set(t, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
         set(t, CURLOPT_NOSIGNAL, 1L);
         set(t, CURLOPT_QUICK_EXIT, 1L); // a cancelled look-up of a name is not waited for
-        if (is_loopback(t.what.url)) {
+        if (options_.straight || is_loopback(t.what.url)) {
             set(t, CURLOPT_PROXY, ""); // http_proxy of the environment is for what is elsewhere
         }
         set(t, CURLOPT_CUSTOMREQUEST, t.what.method.c_str());

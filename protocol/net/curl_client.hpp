@@ -65,7 +65,8 @@ class http_transfer {
 };
 
 struct http_client_options {
-    std::string ca_file; ///< PEM; empty: the system's
+    std::string ca_file;   ///< PEM; empty: the system's
+    bool straight = false; ///< past the proxy that http_proxy and its like name
 };
 
 class http_client {

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 import builtin_agent  # noqa: E402
+from failing_turns import check_run  # noqa: E402
 from provider import KEY, GatewayTest  # noqa: E402
 from support.chalk import main  # noqa: E402
 from third_party import free_port, install_npm, wait_for  # noqa: E402
@@ -23,6 +24,7 @@ FIXTURES = {"fixtures": [
      "response": {"toolCalls": [{"name": "echo", "arguments": {"text": "hé"}}]}},
     {"match": {"hasToolResult": True}, "response": {"content": "done"}},
 ]}
+LAST_WORDS = "that was all there was to do"
 TOOL = {"type": "object", "properties": {"command": {"type": "string"}}}
 
 
@@ -45,16 +47,38 @@ def messages(text):
         "tools": [{"name": "bash", "input_schema": TOOL}]}
 
 
+# What aimock does to the agent's second turn, one after the other. No error within a stream is among what it can do.
+REFUSED = {
+    "429": {"response": {"error": {"message": "slow down", "type": "rate_limit_error"}, "status": 429, "retryAfter": 0}},
+    "500": {"response": {"error": {"message": "boom", "type": "server_error"}, "status": 500}},
+    "529": {"response": {"error": {"message": "Overloaded", "type": "overloaded_error"}, "status": 529}},
+    "a connection that breaks": {"response": {"content": LAST_WORDS}, "chaos": {"disconnectRate": 1.0}},
+}
+# The wait before each piece lets the ones before it go; an interrupted stream drops what it has not sent.
+CUT = {"response": {"content": LAST_WORDS}, "latency": 20, "chunkSize": 4, "truncateAfterChunks": 3}
+CASES = {**{name: ([one], 0) for name, one in REFUSED.items()}, "a stream that breaks": ([CUT], 1),
+         "all": ([*REFUSED.values(), CUT, *REFUSED.values(), CUT], 2)}
+
+
+def failing_fixtures(text, between):
+    """The agent's two turns when it is told `text`, and what happens between them."""
+    after = [*between, {"response": {"content": LAST_WORDS}}]
+    return [{"match": {"userMessage": text, "hasToolResult": False},
+             "response": {"toolCalls": [{"name": "echo", "arguments": {"text": "hé"}}]}},
+            *({"match": {"userMessage": text, "hasToolResult": True, "sequenceIndex": number}, **one}
+              for number, one in enumerate(after))]
+
+
 # Twice, so that chance spares them all once in 60,000 times.
 AGENT_MODELS = 2 * ["openai_compatible/m", "openai_responses/m", "anthropic/m", "gemini/m"]
 LAST = {chat: "data: [DONE]", responses: "response.completed", messages: "message_stop"}
 
 
 class AiMock(GatewayTest):
-    def serve(self, *flags, **settings):
+    def serve(self, *flags, models=AGENT_MODELS, answers=FIXTURES, **settings):
         folder = install_npm()
         fixtures = self.folder / "fixtures.json"
-        fixtures.write_text(json.dumps(FIXTURES))
+        fixtures.write_text(json.dumps(answers))
         port = free_port()
         server = subprocess.Popen(
             ["node", folder / "node_modules/@copilotkit/aimock/dist/cli.js", "-p", str(port), "-f", fixtures, "--strict",
@@ -66,7 +90,7 @@ class AiMock(GatewayTest):
         wait_for(server, url + "/v1/models", 60)
         urls = ("OPENAI_COMPATIBLE_BASE_URL", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
         environment = self.environment() | dict.fromkeys(urls, url)
-        self.start([{"models": [model]} for model in AGENT_MODELS], environment, **settings)
+        self.start([{"models": [model]} for model in models], environment, **settings)
 
     def test_each_api_streams_text_and_tool_calls(self):
         self.serve()
@@ -105,6 +129,18 @@ class AiMock(GatewayTest):
 
     def test_the_builtin_agent_is_served_though_half_of_all_connections_break(self):
         self.assertGreater(self.agents_play("--chaos-disconnect", "0.5"), 0)
+
+    def test_the_builtin_agent_is_served_whatever_is_injected_and_no_turn_counts_twice(self):
+        runs = [(model, name, f"({name}, {model})") for model in dict.fromkeys(AGENT_MODELS) for name in CASES]
+        fixtures = [one for _, name, text in runs for one in failing_fixtures(text, CASES[name][0])]
+        self.serve(models=[model for model, *_ in runs], answers={"fixtures": fixtures})
+        for run, (model, name, text) in enumerate(runs):
+            with self.subTest(name, model=model):
+                between, aborted = CASES[name]
+                transcript = builtin_agent.play(self, self.folder / f"{run}.sock", model, instructions=[text])
+                _, spent = check_run(self, run, transcript, aborted, LAST_WORDS)
+                breaks = sum("chaos" in one for one in between)  # libcurl itself may ask again then
+                self.assertIn(spent["retries"], range(len(between) - aborted - breaks, len(between) - aborted + 1))
 
     def test_what_it_refuses_is_passed_on(self):
         self.serve(retries=0)

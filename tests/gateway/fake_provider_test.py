@@ -10,10 +10,13 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
+import builtin_agent  # noqa: E402
+from failing_turns import REFUSED, broken, check  # noqa: E402
 from provider import KEY, Answer, GatewayTest, chat_stream, error, gemini_stream, message_stream  # noqa: E402
 from support.chalk import main  # noqa: E402
-
+from turns import DIALECTS  # noqa: E402
 
 GEMINI = "/v1beta/models/g:streamGenerateContent"
 
@@ -291,6 +294,39 @@ class Refused(GatewayTest):
             self.assertEqual(headers["x-request-id"], "of [key removed]")
         for name in ("cmdline", "environ"):
             self.assertNotIn(KEY.encode(), pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes())
+
+
+class TheBuiltinAgent(GatewayTest):
+    """Of all that fails the transcript has the turns that there were, each once, and the gateway's count agrees."""
+
+    def test_it_is_served_under_each_api_whatever_fails_and_no_turn_counts_twice(self):
+        cases = [(model, "nothing", [], 0) for model in DIALECTS]
+        for model in DIALECTS:
+            cases += [(model, name, [one], 0) for name, one in REFUSED.items()]
+            cases += [(model, name, [one], 1) for name, one in broken(model).items()]
+            half, error_in_it = reversed(broken(model).values())
+            cases.append((model, "all", [*REFUSED.values(), half, REFUSED["429"], error_in_it, REFUSED["500"]], 2))
+        self.start([{"models": [model]} for model, *_ in cases])
+        for run, (model, name, between, aborted) in enumerate(cases):
+            with self.subTest(name, model=model):
+                check(self, run, model, between, aborted)
+
+    def test_a_provider_that_goes_on_refusing_ends_the_run_and_nothing_counts(self):
+        cases = [(model, status) for model in DIALECTS for status in (429, 500, 529)]
+        self.start([{"models": [model]} for model, _ in cases], retries=1)
+        for run, (model, status) in enumerate(cases):
+            with self.subTest(model=model, status=status):
+                self.provider.script = [error(status, {"retry-after-ms": "20"}) for _ in range(2)]
+                transcript = builtin_agent.play(self, self.folder / f"{run}.sock", model)
+                said = transcript["outcome"]["error"]
+                self.assertEqual(said["class"], "model")
+                self.assertIn(f"HTTP {status}: ", said["message"])
+                self.assertNotIn(KEY, json.dumps(transcript))
+                self.assertEqual(builtin_agent.assistant_messages(transcript), [])
+                self.assertEqual((transcript["steps"][0]["turns"], self.provider.script), (0, []))
+                spent = self.spent(run)
+                self.assertEqual((spent["requests"], spent["retries"], spent["estimated"]), (0, 1, 0))
+                self.assertEqual(spent["usage"], transcript["usage"])
 
 
 class Restarted(GatewayTest):

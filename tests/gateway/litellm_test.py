@@ -14,35 +14,18 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
-import builtin_agent  # noqa: E402
-from fake_provider import sse  # noqa: E402
-from provider import KEY, Answer, GatewayTest, error  # noqa: E402
+from failing_turns import REFUSED, answer, broken, check  # noqa: E402
+from provider import KEY, GatewayTest  # noqa: E402
 from support.chalk import main  # noqa: E402
 from third_party import free_port, install_pip, wait_for  # noqa: E402
-from turns import chat, chat_turns  # noqa: E402
+from turns import chat  # noqa: E402
 
 REQUIREMENT = "litellm[proxy]==1.60.0"  # the proxy of later ones does not start from what PyPI has
 MASTER_KEY = "sk-of-the-proxy"
 CUT = "cut-here"
-
-
-def answer(*events):
-    return Answer(pieces=[sse(event).decode() for event in events])
-
-
-def script(*between):
-    """A turn that calls a tool, what happens then, and the turn that ends the step."""
-    call, last, _ = chat_turns()
-    return [answer(*call, "data: [DONE]"), *between, answer(*last, "data: [DONE]")]
-
-
-BROKEN = {  # the stream had begun: the turn is asked for again by the agent
-    "an error in the stream": answer(*chat({"content": "do"}), {"error": {"message": "boom", "code": 500}}),
-    "a provider that goes in the middle": Answer(pieces=[sse(*chat({"content": "do"})).decode()], cut=True),
+API = "openai_compatible/m"
+BROKEN = broken(API) | {
     "a proxy that goes in the middle": answer(*chat({"content": CUT}), *chat({}, "stop", (20, 2)), "data: [DONE]"),
-}
-REFUSED = {  # it had not: the gateway asks again
-    "429": error(429, {"retry-after-ms": "20"}), "500": error(500), "529": error(529), "a provider that goes": Answer(drop=True),
 }
 
 
@@ -113,30 +96,6 @@ class LiteLlm(GatewayTest):
         self.relay = Relay(port)
         self.addCleanup(self.relay.close)
 
-    def check(self, run, between, aborted):
-        """`aborted`: turns that had begun when they failed."""
-        self.provider.script = script(*between)
-        asked = len(self.provider.requests)
-        transcript = builtin_agent.play(self, self.folder / f"{run}.sock", "openai/m")
-        told = json.dumps(transcript["events"])[-3000:]
-        said = builtin_agent.assistant_messages(transcript)
-        self.assertEqual(transcript["outcome"]["status"], "passed", told)
-        self.assertEqual([one.get("aborted", False) for one in said], [False] + [True] * aborted + [False], told)
-        self.assertEqual([one["text"] for one in said if not one.get("aborted")], ["", "done"])
-        self.assertEqual([(c["name"], c["arguments"]) for c in said[0]["tool_calls"]], [("echo", {"text": "hé"})])
-        results = [e["text"] for e in transcript["events"] if e["type"] == "ToolResultEvent"]
-        self.assertEqual(results, ["hé"])
-        self.assertEqual(transcript["steps"][0]["turns"], 2)
-        self.assertEqual(len(self.provider.requests) - asked, 2 + len(between))
-        whole = [one["usage"] for one in said if not one.get("aborted")]
-        self.assertEqual([(u["input"], u["output"]) for u in whole], [(10, 5), (20, 2)])
-        self.assertEqual(transcript["usage"]["input"], sum(one["usage"]["input"] for one in said))
-        self.assertEqual(transcript["usage"]["output"], sum(one["usage"]["output"] for one in said))
-        spent = self.spent(run)
-        self.assertEqual((spent["requests"], spent["retries"], spent["estimated"]), (2 + aborted, len(between) - aborted, aborted))
-        if not aborted:
-            self.assertEqual((spent["usage"]["input"], spent["usage"]["output"]), (30, 7))
-
     def test_the_builtin_agent_is_served_and_no_turn_counts_twice(self):
         self.serve()
         cases = [("nothing", [], 0), *((name, [one], 0) for name, one in REFUSED.items()), ("all", list(REFUSED.values()), 0),
@@ -145,7 +104,7 @@ class LiteLlm(GatewayTest):
         self.start([{"models": ["openai/m"]} for _ in cases], environment, proxy=self.relay.url)
         for run, (name, between, aborted) in enumerate(cases):
             with self.subTest(name):
-                self.check(run, between, aborted)
+                check(self, run, "openai/m", between, aborted, API)
         self.assertEqual(self.relay.cut, 1)
 
 

@@ -15,6 +15,22 @@ BUILD = pathlib.Path(os.environ["CHALK_BUILD"])
 SOURCE = pathlib.Path(__file__).parent
 
 
+def run(command, seconds, cwd=None):
+    """None: it did well; else what was wrong."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f"no end within {seconds} s"
+    return None if done.returncode == 0 else done.stderr.strip()[-2000:] or f"exit code {done.returncode}"
+
+
+def give_up(what, why, registry, ping):
+    """A registry that does not answer is what a machine lacks; where it does, the test fails."""
+    if run(ping, 30) is None:
+        raise AssertionError(f"{registry} answers, but {what} could not be installed: {why}")
+    raise unittest.SkipTest(f"{registry} does not answer, and {what} is not installed: {why.splitlines()[0]}")
+
+
 def install_npm():
     """The folder that holds what package.json names."""
     folder = BUILD / "tests/gateway/node"
@@ -27,14 +43,10 @@ def install_npm():
     here.write_bytes(wanted)
     # The versions of what the package itself needs are not pinned; no lock file may name a registry.
     command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--fetch-retries=1"]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150)
-    except subprocess.TimeoutExpired:
+    if why := run(command, 150, folder):
         here.unlink()
-        raise unittest.SkipTest("npm install did not end within 150 s")
-    if done.returncode != 0:
-        here.unlink()
-        raise unittest.SkipTest(f"npm install failed, npm's registry may be out of reach: {done.stderr.strip().splitlines()[-1:]}")
+        give_up("what package.json names", why, "npm's registry",
+                ["npm", "ping", "--fetch-retries=0", "--fetch-timeout=10000"])
     return folder
 
 
@@ -44,14 +56,11 @@ def install_pip(requirement):
     done = folder / "installed"
     if done.exists() and done.read_text() == requirement:
         return folder / "bin"
-    try:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=120)
-        subprocess.run([folder / "bin/pip", "install", "-q", "--disable-pip-version-check", "--retries=1", requirement],
-                       check=True, capture_output=True, text=True, timeout=700)
-    except subprocess.TimeoutExpired:
-        raise unittest.SkipTest(f"installing {requirement} took too long")
-    except subprocess.CalledProcessError as why:
-        raise unittest.SkipTest(f"pip could not install {requirement}, PyPI may be out of reach: {str(why.stderr).strip()[-200:]}")
+    if why := run([sys.executable, "-m", "venv", folder], 120):
+        raise unittest.SkipTest(f"a virtual environment cannot be made (apt install python3-venv): {why}")
+    pip = [folder / "bin/pip", "--disable-pip-version-check"]
+    if why := run([*pip, "install", "-q", "--retries=1", requirement], 700):
+        give_up(requirement, why, "PyPI", [*pip, "index", "versions", "pip", "--retries=0", "--timeout=10"])
     done.write_text(requirement)
     return folder / "bin"
 
