@@ -37,7 +37,7 @@ struct cli_agent_state {
     std::optional<result<confinement::command_result>> how; ///< it ended, and waits for what it spent
     bool asking = false;                                    ///< the gateway, what was spent
     bool ask_again = false;                                 ///< since the program ended meanwhile
-    std::uint64_t context = 0;                              ///< of an answer that was asked for again: told but once
+    std::uint64_t context = 0;                              ///< the largest of the step: the gateway tells it but once
     static constexpr const char* name = "CLI agent";
 };
 
@@ -94,6 +94,8 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
   private:
     void begin(std::size_t index) {
         state.step = index;
+        state.context = 0; // each step's program starts without one
+        watch_.set_context(0);
         watch_.begin_step(index, clock().now());
         if (auto limit = watch_.reached(clock().now())) {
             send(state.owner, agent_did{std::move(*limit)}); // the run's: this step has nothing left
@@ -190,8 +192,10 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
 
     void told(const result<gateway::spending>& spent) {
         state.asking = false;
+        if (spent) {
+            state.context = std::max(state.context, spent->context_tokens);
+        }
         if (std::exchange(state.ask_again, false)) {
-            state.context = spent ? spent->context_tokens : 0;
             ask_spending();
             return;
         }
@@ -200,7 +204,7 @@ class cli_agent : public agent_actor::stateful_base<cli_agent_state> {
             return;
         }
         watch_.set_use(use_of(*spent));
-        watch_.set_context(std::max(std::exchange(state.context, 0), spent->context_tokens));
+        watch_.set_context(state.context);
         if (state.how) {
             end_step(*std::exchange(state.how, std::nullopt));
         } else if (state.command && watch_.reached(clock().now())) {

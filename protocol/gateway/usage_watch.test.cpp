@@ -103,7 +103,7 @@ TEST_CASE("Gemini's counts are cumulative, thoughts are output, and a stream wit
     CHECK(found.count.tokens.reasoning == 5);
     const auto broken = count(api::generate_content, true, first + first + "data: {\"cand");
     CHECK(broken.estimated);
-    CHECK(broken.count.tokens.input == 100);
+    CHECK(broken.count.tokens.input == 90);
     CHECK(broken.count.tokens.output == 3);
     const auto blocked = count(api::generate_content, true,
                                "data: {\"promptFeedback\":{},\"usageMetadata\":{\"promptTokenCount\":7}}\n\n");
