@@ -19,8 +19,9 @@ class Dispatch(ChalkTest):
         self.assertEqual(said["errors"], RUNS // 100)
         self.assertEqual(said["injected"], RUNS // 100)
         grown = said["memory_bytes_at_the_end"] - said["memory_bytes_after_a_tenth"]
-        # A run's actor alone takes 1.8 KiB.
-        self.assertLess(grown / (0.9 * RUNS), 1024, said)
+        # Resident memory: the sanitiser's own keeps growing by some 1.8 KiB a run for so few of them. A node that held on to
+        # a run's actor would add as much again and more.
+        self.assertLess(grown / (0.9 * RUNS), 3 << 10, said)
 
 
 if __name__ == "__main__":
