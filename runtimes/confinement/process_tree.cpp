@@ -197,6 +197,16 @@ std::size_t process_tree::kill_everything() const {
     return found;
 }
 
+bool adopted_left(uid_t student) {
+    const auto self = ::getpid();
+    for (const auto& p : all_processes()) {
+        if (p.parent == self && user_of(p.pid) == student && !is_child_of_ours(p.pid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void reap_adopted(std::optional<uid_t> student) {
     siginfo_t waiting{};
     if (::waitid(P_ALL, 0, &waiting, WEXITED | WNOHANG | WNOWAIT) != 0 || waiting.si_pid == 0) {

@@ -36,6 +36,10 @@ class process_tree {
     std::string prefix_; ///< "CHALK_CALL=<random>-"
 };
 
+/// Whether an orphan of `student` that this process has adopted is there yet: alive, dying or ended and not reaped. A
+/// process leaves its cgroup, and may be seen nowhere as alive, some time before it can be reaped.
+[[nodiscard]] bool adopted_left(uid_t student);
+
 /// Reaps ended orphans of `student` that this process has adopted (as pid 1 or as a subreaper).
 void reap_adopted(std::optional<uid_t> student);
 

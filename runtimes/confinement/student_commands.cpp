@@ -58,6 +58,7 @@ class command_table : public std::enable_shared_from_this<command_table> {
                 done(std::move(outcome));
             });
         commands_.emplace(number, command);
+        started_since_clean_ = true;
         {
             const std::lock_guard lock(mutex_);
             scopes_.emplace(number, std::move(*scope));
@@ -144,7 +145,7 @@ class command_table : public std::enable_shared_from_this<command_table> {
     void clean_up_until(std::chrono::steady_clock::time_point end, bool found, std::function<void(kill_report)> done) {
         reap_adopted(student_);
         remove_empty_scopes();
-        const bool left = done ? anything_left() : !only_running_scopes();
+        const bool left = done ? anything_left() || orphans_left() : !only_running_scopes();
         if (!left || std::chrono::steady_clock::now() >= end) {
             if (done) {
                 done({found, left});
@@ -168,6 +169,14 @@ class command_table : public std::enable_shared_from_this<command_table> {
     [[nodiscard]] bool anything_left() {
         const std::lock_guard lock(mutex_);
         return !scopes_.empty() || !commands_.empty();
+    }
+
+    /// An empty group is not yet an ended process: who waits for kill_all would still see it in /proc.
+    [[nodiscard]] bool orphans_left() {
+        if (student_ && started_since_clean_) {
+            started_since_clean_ = adopted_left(*student_);
+        }
+        return student_ && started_since_clean_;
     }
 
     [[nodiscard]] bool only_running_scopes() {
@@ -197,6 +206,7 @@ class command_table : public std::enable_shared_from_this<command_table> {
     boost::asio::steady_timer reaping_;
     boost::asio::steady_timer cleaning_;
     bool reaping_set_ = false;
+    bool started_since_clean_ = false; ///< a command was, since nothing of the student's was last seen to be left
     std::atomic<bool> closed_ = false;
     std::map<std::uint64_t, std::shared_ptr<running_command>> commands_;
     std::vector<std::shared_ptr<running_command>> background_;

@@ -114,6 +114,16 @@ bool ended(const unique_fd& pidfd, int wait_ms) {
     return ::poll(&ready, 1, wait_ms) == 1;
 }
 
+/// Entries of /proc that belong to `user`, ended ones included.
+int processes_of(uid_t user) {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        struct stat about {};
+        count += ::stat(entry.path().c_str(), &about) == 0 && about.st_uid == user ? 1 : 0;
+    }
+    return count;
+}
+
 /// Runs a test with a cgroup per call where there are any, and without.
 template<class Test>
 void in_both_ways(const Test& test) {
@@ -256,6 +266,24 @@ TEST_CASE("kill_all says when nothing is left, and whether there was anything", 
         CHECK(running.wait_for(seconds(0)) == std::future_status::ready);
         CHECK_FALSE(kill().found);
         CHECK(run(commands, shell("echo on")).output == "on\n");
+    });
+}
+
+TEST_CASE("after kill_all no process of the student is in /proc, not even one that is not reaped", "[commands]") {
+    if (::geteuid() != 0) {
+        CHALK_SKIP("a student of its own needs root");
+    }
+    in_both_ways([](student_commands& commands) {
+        const auto student = commands.settings().become->uid;
+        for (int round = 0; round < 25; ++round) {
+            run(commands, shell("for i in 1 2 3 4 5 6 7 8; do (setsid sleep 1000 &); done; sleep 0.02"));
+            std::promise<confinement::kill_report> killed;
+            commands.kill_all([&killed](confinement::kill_report report) { killed.set_value(report); });
+            auto report = killed.get_future();
+            REQUIRE(report.wait_for(patience) == std::future_status::ready);
+            CHECK_FALSE(report.get().survived);
+            REQUIRE(processes_of(student) == 0);
+        }
     });
 }
 
