@@ -7,11 +7,14 @@
 
 #include <caf/all.hpp>
 
+#include <string>
+#include <vector>
+
 namespace chalk::actors {
 
-/// Harness (or event relay) to whoever watches a run: one more event. Sequence numbers have no gaps.
-struct event_recorded {
-    event_ptr event;
+/// Harness (or event relay) to whoever watches a run: its next events, in order. Sequence numbers have no gaps.
+struct events_recorded {
+    std::vector<event_ptr> events;
 };
 
 /// Stop in order: the run ends as cancelled, with this reason.
@@ -23,20 +26,24 @@ struct cancel_run {
 struct run_prepared {};
 
 template<class Inspector>
-typename Inspector::result_type inspect(Inspector& f, event_recorded& x) {
-    std::string line;
+typename Inspector::result_type inspect(Inspector& f, events_recorded& x) {
+    std::vector<std::string> lines;
     if constexpr (Inspector::reads_state) {
-        line = x.event ? to_line(*x.event) : std::string{};
+        for (const auto& one : x.events) {
+            lines.push_back(to_line(*one));
+        }
     }
     auto load = [&]() -> caf::error {
-        auto parsed = parse_event(line);
-        if (!parsed) {
-            return caf::make_error(caf::sec::invalid_argument, parsed.error().message);
+        for (const auto& line : lines) {
+            auto parsed = parse_event(line);
+            if (!parsed) {
+                return caf::make_error(caf::sec::invalid_argument, parsed.error().message);
+            }
+            x.events.push_back(std::make_shared<const event>(std::move(*parsed)));
         }
-        x.event = std::make_shared<const event>(std::move(*parsed));
         return caf::none;
     };
-    return f(caf::meta::type_name("event_recorded"), line, caf::meta::load_callback(load));
+    return f(caf::meta::type_name("events_recorded"), lines, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
@@ -52,7 +59,7 @@ typename Inspector::result_type inspect(Inspector& f, run_prepared&) {
 } // namespace chalk::actors
 
 CAF_BEGIN_TYPE_ID_BLOCK(chalk, first_custom_type_id)
-CAF_ADD_TYPE_ID(chalk, (chalk::actors::event_recorded))
+CAF_ADD_TYPE_ID(chalk, (chalk::actors::events_recorded))
 CAF_ADD_TYPE_ID(chalk, (chalk::actors::cancel_run))
 CAF_ADD_TYPE_ID(chalk, (chalk::actors::run_prepared))
 CAF_END_TYPE_ID_BLOCK(chalk)

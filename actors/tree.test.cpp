@@ -394,7 +394,7 @@ struct tree_with_backend : tree {
 };
 
 backend_sink::behavior_type crashing_sink(backend_sink::pointer, const backend_client&) {
-    return {[](const event_recorded&) { throw std::runtime_error("the sink exploded"); }, [](const sender_said&) {},
+    return {[](const events_recorded&) { throw std::runtime_error("the sink exploded"); }, [](const sender_said&) {},
             [](const sender_settled&) {}, [](const spool_failed&) {}, [](const spool_removed&) {}};
 }
 

@@ -89,9 +89,9 @@ class fake_local_harness final : public local_harness {
         if (crashes) {
             throw std::runtime_error("no such luck");
         }
-        self->send(sink, event_recorded{std::make_shared<const event>(event{1, {}, log_line{}})});
-        self->send(sink,
-                   event_recorded{std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})});
+        self->send(sink, events_recorded{
+                             {std::make_shared<const event>(event{1, {}, log_line{}}),
+                              std::make_shared<const event>(event{2, {}, task_completed{outcome_status::passed}})}});
         self->quit();
         return {[](const cancel_run&) {}, [](const event_flow&) {}};
     }

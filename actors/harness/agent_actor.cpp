@@ -134,8 +134,7 @@ model::model_settings model_settings_of(const config::run_config& config, std::s
 }
 
 agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner) {
-    return self->spawn<builtin_agent, caf::linked + caf::monitored>(std::move(options), std::move(tools),
-                                                                    std::move(owner));
+    return self->spawn<builtin_agent, caf::linked>(std::move(options), std::move(tools), std::move(owner));
 }
 
 } // namespace chalk::actors

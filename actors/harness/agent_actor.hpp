@@ -21,7 +21,7 @@ struct agent_options {
 /// `gateway`: where a real model is asked (model::model_settings::gateway_socket).
 [[nodiscard]] model::model_settings model_settings_of(const config::run_config& config, std::string gateway);
 
-/// Linked to and monitored by `self`.
+/// Linked to `self`.
 agent_actor spawn_agent(caf::local_actor* self, agent_options options, tool_server_actor tools, agent_owner owner);
 
 } // namespace chalk::actors

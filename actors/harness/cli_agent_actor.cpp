@@ -279,7 +279,7 @@ const config::cli_agent* cli_agent_of(const config::run_config& config) {
 
 agent_actor spawn_cli_agent(caf::local_actor* self, boost::asio::io_context& io, cli_agent_options options,
                             agent_owner owner) {
-    return self->spawn<cli_agent, caf::linked + caf::monitored>(io, std::move(options), std::move(owner));
+    return self->spawn<cli_agent, caf::linked>(io, std::move(options), std::move(owner));
 }
 
 } // namespace chalk::actors

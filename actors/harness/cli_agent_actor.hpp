@@ -22,7 +22,7 @@ struct cli_agent_options {
 /// The CLI agent that works in this run; nullptr: another agent does, or the fake model in its place.
 [[nodiscard]] const config::cli_agent* cli_agent_of(const config::run_config& config);
 
-/// Linked to and monitored by `self`.
+/// Linked to `self`.
 agent_actor spawn_cli_agent(caf::local_actor* self, boost::asio::io_context& io, cli_agent_options options,
                             agent_owner owner);
 

@@ -1,7 +1,6 @@
 #include "actors/harness/environment_actor.hpp"
 
 #include "actors/harness/environment_process.hpp"
-#include "actors/harness/noop_environment.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
 #include "config/environment_manifest.hpp"
@@ -165,25 +164,6 @@ class environment_host : public environment_core::stateful_base<host_state> {
     environment_launch launch_;
 };
 
-struct noop_state {
-    noop_environment environment;
-    static constexpr const char* name = "noop environment";
-};
-
-class noop_host : public environment_actor::stateful_base<noop_state> {
-  public:
-    using environment_actor::stateful_base<noop_state>::stateful_base;
-
-    behavior_type make_behavior() override {
-        return {
-            [this](const call_environment& m) {
-                send(m.reply_to, environment_answered{m.number, state.environment.answer(m.method, m.params)});
-            },
-            [this](const stop_environment&) { quit(); },
-        };
-    }
-};
-
 std::string joined(const std::vector<int>& numbers) {
     return fmt::format("{}", fmt::join(numbers, ","));
 }
@@ -191,8 +171,7 @@ std::string joined(const std::vector<int>& numbers) {
 } // namespace
 
 environment_launch launch_of(const harness_options& options) {
-    return {options.places, options.student, options.config.environment == noop_environment_name,
-            options.config.id.str(), options.config.seed};
+    return {options.places, options.student, options.config.id.str(), options.config.seed};
 }
 
 json environment_paths(const harness_places& places) {
@@ -254,10 +233,7 @@ result<process::command> host_command(const environment_launch& launch) {
 
 environment_actor spawn_environment(caf::local_actor* self, boost::asio::io_context& io, environment_launch launch,
                                     environment_owner owner) {
-    if (launch.noop) {
-        return self->spawn<noop_host, caf::linked + caf::monitored>();
-    }
-    return self->spawn<environment_host, caf::linked + caf::monitored>(io, std::move(launch), std::move(owner));
+    return self->spawn<environment_host, caf::linked>(io, std::move(launch), std::move(owner));
 }
 
 } // namespace chalk::actors

@@ -1,4 +1,5 @@
-/// The environment of one run as an actor: a child process that speaks the environment protocol, or the no-op one.
+/// The environment of one run as an actor: a child process that speaks the environment protocol. The no-op environment
+/// has none: whoever would call it asks noop_environment.
 ///
 /// Owner: the harness actor (or the describer). It restarts nothing; when the host ends unasked, its owner hears
 /// environment_ended, and the actor quits. When the actor dies the host is killed.
@@ -11,7 +12,6 @@ namespace chalk::actors {
 struct environment_launch {
     harness_places places;
     confinement::student_settings student;
-    bool noop = false;
     std::string run;                   ///< CHALK_RUN_ID of the host; empty: not set
     std::optional<std::uint64_t> seed; ///< CHALK_SEED of the host; absent: not set
 };
@@ -24,7 +24,7 @@ struct environment_launch {
 /// `initialize`'s paths, by the names of the protocol.
 [[nodiscard]] json environment_paths(const harness_places& places);
 
-/// Linked to and monitored by `self`.
+/// Linked to `self`.
 environment_actor spawn_environment(caf::local_actor* self, boost::asio::io_context& io, environment_launch launch,
                                     environment_owner owner);
 

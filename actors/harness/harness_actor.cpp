@@ -5,6 +5,7 @@
 #include "actors/harness/environment_answers.hpp"
 #include "actors/harness/environment_errors.hpp"
 #include "actors/harness/lifecycle.hpp"
+#include "actors/harness/noop_environment.hpp"
 #include "actors/harness/oracle_agent.hpp"
 #include "actors/harness/prepared_marker.hpp"
 #include "actors/harness/stopped_student.hpp"
@@ -35,8 +36,10 @@ struct harness_state {
     environment_actor environment;
     tool_server_actor tools;
     agent_actor agent;
-    std::vector<caf::actor_addr> children; ///< that are not down yet
+    std::optional<noop_environment> noop;  ///< in the place of `environment`
+    std::vector<caf::actor_addr> children; ///< that have not ended yet
     std::vector<event_ptr> events;         ///< so far
+    std::vector<event_ptr> unsent;         ///< of these, what the sink is yet to be told
     std::uint16_t tool_port = 0;
     std::string tool_token;
     std::uint64_t last_seq = 0;
@@ -51,6 +54,15 @@ struct harness_state {
     std::optional<prepared_marker> marker;
     std::unique_ptr<confinement::watchdog> watchdog; ///< null: nothing to watch
     static constexpr const char* name = "harness";
+
+    harness_state(const harness_state&) = delete;
+    harness_state& operator=(const harness_state&) = delete;
+    /// Whatever the harness dies of, what it recorded has happened.
+    ~harness_state() {
+        if (!unsent.empty()) {
+            caf::anon_send(sink, events_recorded{std::move(unsent)});
+        }
+    }
 };
 
 lifecycle::settings settings_of(const harness_options& options) {
@@ -90,9 +102,8 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     behavior_type make_behavior() override {
-        set_down_handler([this](caf::down_msg& m) { down(m); });
         set_exit_handler([this](caf::exit_msg& m) { told_to_exit(m); });
-        obey(machine_.start());
+        happened(std::nullopt);
         return {
             [this](const cancel_run& m) { happened(lifecycle::cancel_requested{m.reason}); },
             [this](const event_flow& m) { flow(m); },
@@ -132,19 +143,21 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
   private:
-    /// Facts may come while commands are carried out; they wait for their turn.
-    void happened(lifecycle::fact what) {
-        state.facts.push_back(std::move(what));
+    /// Facts may come while commands are carried out; they wait for their turn. Without a fact: the run begins.
+    void happened(std::optional<lifecycle::fact> what) {
         if (state.looking) {
+            state.facts.push_back(std::move(*what));
             return;
         }
         state.looking = true;
+        obey(what ? machine_.handle(std::move(*what), clock().now()) : machine_.start());
         while (!state.facts.empty()) {
             auto next = std::move(state.facts.front());
             state.facts.pop_front();
             obey(machine_.handle(std::move(next), clock().now()));
         }
         state.looking = false;
+        tell_sink();
     }
 
     void obey(lifecycle::commands all) {
@@ -159,8 +172,12 @@ class harness : public harness_core::stateful_base<harness_state> {
             return;
         }
         take_step_time();
-        state.environment = spawn_environment(this, io_, launch_of(options_), environment_owner(self()));
-        adopt(state.environment);
+        if (options_.config.environment == config::noop_environment) {
+            state.noop.emplace();
+        } else {
+            state.environment = spawn_environment(this, io_, launch_of(options_), environment_owner(self()));
+            adopt(state.environment);
+        }
         json what = {{"name", options_.config.task}, {"args", options_.config.task_args}};
         if (options_.config.seed) {
             what["seed"] = *options_.config.seed;
@@ -171,7 +188,7 @@ class harness : public harness_core::stateful_base<harness_state> {
     /// An environment may say how long a step may take; a run config that says so itself stands above it.
     void take_step_time() {
         const auto launch = launch_of(options_);
-        if (launch.noop || options_.config.limit.max_time) {
+        if (options_.config.limit.max_time || options_.config.environment == config::noop_environment) {
             return;
         }
         const auto manifest = config::load_environment_manifest(launch.places.environment);
@@ -254,7 +271,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             happened(lifecycle::tools_listening{});
             return;
         }
-        adopt(spawn<caf::detached + caf::linked + caf::monitored>(
+        adopt(spawn<caf::detached + caf::linked>(
             // An argument, as for the copier below.
             [done = self()](caf::event_based_actor* me, const std::shared_ptr<const firewall_options>& what) {
                 me->send(done, firewall_checked{check_firewall(*what)});
@@ -307,6 +324,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             return;
         }
         state.marker = std::move(*marker);
+        tell_sink(); // first what came before it
         send(state.sink, run_prepared{});
     }
 
@@ -355,7 +373,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     /// Copying blocks: it gets a thread of its own, and only for a task that wants files saved.
     void carry_out(lifecycle::save_artifacts& command) {
-        auto copier = spawn<caf::detached + caf::linked + caf::monitored>(
+        auto copier = spawn<caf::detached + caf::linked>(
             // The command goes as an argument: CAF 0.17 dereferences a null pointer for a function actor without any.
             [to = agent_owner(self()), done = self(),
              places = options_.places](caf::event_based_actor* me, const lifecycle::save_artifacts& wanted) {
@@ -389,11 +407,12 @@ class harness : public harness_core::stateful_base<harness_state> {
     void carry_out(lifecycle::finish& command) {
         state.finishing = true;
         state.marker.reset();
+        // Not as this actor: CAF takes a link to who sends an exit as undone, and nobody would tell of the child's end.
         if (state.agent) {
-            send_exit(state.agent, caf::exit_reason::user_shutdown);
+            caf::anon_send_exit(state.agent, caf::exit_reason::user_shutdown);
         }
         if (state.tools) {
-            send_exit(state.tools, caf::exit_reason::user_shutdown);
+            caf::anon_send_exit(state.tools, caf::exit_reason::user_shutdown);
         }
         if (state.environment) {
             send(state.environment, stop_environment{command.orderly});
@@ -403,7 +422,12 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     void ask(std::string method, json params, milliseconds deadline, std::function<json()> transcript = nullptr) {
         state.method = method;
-        send(state.environment, call_environment{++state.call, std::move(method), std::move(params), deadline,
+        ++state.call;
+        if (state.noop) {
+            answered({state.call, state.noop->answer(method, params)});
+            return;
+        }
+        send(state.environment, call_environment{state.call, std::move(method), std::move(params), deadline,
                                                  environment_user(self()), nullptr, std::move(transcript)});
     }
 
@@ -438,7 +462,17 @@ class harness : public harness_core::stateful_base<harness_state> {
         auto one =
             std::make_shared<const event>(event{++state.last_seq, std::chrono::system_clock::now(), std::move(body)});
         state.events.push_back(one);
-        send(state.sink, event_recorded{std::move(one)});
+        state.unsent.push_back(std::move(one));
+        if (!state.looking) {
+            tell_sink();
+        }
+    }
+
+    /// What one fact led to goes as one message.
+    void tell_sink() {
+        if (!state.unsent.empty()) {
+            send(state.sink, events_recorded{std::exchange(state.unsent, {})});
+        }
     }
 
     void log(const log_line& line) {
@@ -466,17 +500,19 @@ class harness : public harness_core::stateful_base<harness_state> {
         state.children.push_back(child.address());
     }
 
-    void down(const caf::down_msg& m) {
+    /// A child's end, or anyone else's order: then the links take the children along.
+    void told_to_exit(const caf::exit_msg& m) {
         const auto found = std::find(state.children.begin(), state.children.end(), m.source);
         if (found == state.children.end()) {
+            if (m.reason) {
+                quit(m.reason);
+            }
             return;
         }
         state.children.erase(found);
         if (state.finishing) {
             quit_when_alone();
-            return;
-        }
-        if (m.reason) {
+        } else if (m.reason) {
             happened(lifecycle::trouble{
                 harness_failure(fmt::format("a part of the harness died: {}", system().render(m.reason))), {}});
         }
@@ -485,14 +521,6 @@ class harness : public harness_core::stateful_base<harness_state> {
     void quit_when_alone() {
         if (state.children.empty()) {
             quit();
-        }
-    }
-
-    /// A child's end comes as down_msg too; anyone else's word is an order, and the links take the children along.
-    void told_to_exit(const caf::exit_msg& m) {
-        const bool of_child = std::find(state.children.begin(), state.children.end(), m.source) != state.children.end();
-        if (!of_child && m.reason) {
-            quit(m.reason);
         }
     }
 

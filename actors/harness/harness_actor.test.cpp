@@ -49,7 +49,9 @@ class collector : public event_sink::base {
   public:
     collector(caf::actor_config& cfg, seen* into) : event_sink::base(cfg), into_(into) {}
     behavior_type make_behavior() override {
-        return {[this](const event_recorded& m) { into_->events.push_back(m.event); },
+        return {[this](const events_recorded& m) {
+                    into_->events.insert(into_->events.end(), m.events.begin(), m.events.end());
+                },
                 [this](const run_prepared&) { ++into_->prepared; }};
     }
 

@@ -85,7 +85,12 @@ class forwarder : public event_sink::base {
   public:
     forwarder(caf::actor_config& cfg, std::vector<event>* into) : event_sink::base(cfg), into_(into) {}
     behavior_type make_behavior() override {
-        return {[this](const event_recorded& m) { into_->push_back(*m.event); }, [](const run_prepared&) {}};
+        return {[this](const events_recorded& m) {
+                    for (const auto& one : m.events) {
+                        into_->push_back(*one);
+                    }
+                },
+                [](const run_prepared&) {}};
     }
 
   private:

@@ -64,12 +64,15 @@ class inner : public inner_actor::stateful_base<inner_state> {
     }
 
     behavior_type make_behavior() override {
-        set_down_handler([this](caf::down_msg& m) { down(m); });
-        // A child's end comes as down_msg too; nobody else sends exits.
-        set_exit_handler([](caf::exit_msg&) {});
+        set_down_handler([this](const caf::down_msg& m) { harness_ended(m); });
+        set_exit_handler([this](const caf::exit_msg& m) { environment_gone(m); }); // nobody else sends any
         open();
         return {
-            [this](const event_recorded& m) { record(m); },
+            [this](const events_recorded& m) {
+                for (const auto& one : m.events) {
+                    record(*one);
+                }
+            },
             [this](const run_prepared&) { say(host_channel::to_line(host_channel::prepared{})); },
             [this](const host_said& m) { obey(m.message); },
             [this](const host_gone&) { end("the host is gone"); },
@@ -111,7 +114,7 @@ class inner : public inner_actor::stateful_base<inner_state> {
             return;
         }
         auto text = start.config;
-        if (text.value("environment", json()) != noop_environment_name) {
+        if (text.value("environment", json()) != config::noop_environment) {
             text["environment"] = options_.places.environment.string(); // the host's path means nothing in here
         }
         auto config = config::load_run_config(text.dump(), {});
@@ -145,6 +148,10 @@ class inner : public inner_actor::stateful_base<inner_state> {
     }
 
     void describe(const harness_options& options) {
+        if (options.config.environment == config::noop_environment) {
+            described(noop_environment().answer("list_tasks", json::object()));
+            return;
+        }
         state.environment = spawn_environment(this, io_, launch_of(options), environment_owner(inner_actor(this)));
         send(state.environment, call_environment{1, "list_tasks", json::object(), config::defaults::environment_query,
                                                  environment_user(inner_actor(this))});
@@ -165,7 +172,11 @@ class inner : public inner_actor::stateful_base<inner_state> {
         }
         if (!std::exchange(state.final_sent, true)) {
             say(host_channel::to_line(*tasks));
-            send(state.environment, stop_environment{true}); // its DOWN ends the process
+            if (!state.environment) {
+                end({});
+                return;
+            }
+            send(state.environment, stop_environment{true}); // its end is the process's
         }
     }
 
@@ -178,10 +189,10 @@ class inner : public inner_actor::stateful_base<inner_state> {
         end({});
     }
 
-    void record(const event_recorded& m) {
-        state.last_seq = m.event->seq;
-        state.final_sent = state.final_sent || is_final(m.event->body);
-        say(to_line(*m.event));
+    void record(const event& next) {
+        state.last_seq = next.seq;
+        state.final_sent = state.final_sent || is_final(next.body);
+        say(to_line(next));
         if (!state.held && state.harness && !state.channel->writable()) {
             state.held = true;
             send(state.harness, event_flow{false});
@@ -194,11 +205,13 @@ class inner : public inner_actor::stateful_base<inner_state> {
         }
     }
 
-    void down(const caf::down_msg& m) {
+    void environment_gone(const caf::exit_msg& m) {
         if (state.environment && m.source == state.environment.address()) {
             end({});
-            return;
         }
+    }
+
+    void harness_ended(const caf::down_msg& m) {
         if (!state.harness || m.source != state.harness.address()) {
             return;
         }

@@ -17,8 +17,8 @@ namespace chalk::actors {
 
 /// Who hears of a run: transcript, terminal, websocket, backend, or the channel to the host.
 using event_sink = caf::typed_actor<
-    /// One more event of the run.
-    caf::reacts_to<event_recorded>,
+    /// The run's next events.
+    caf::reacts_to<events_recorded>,
     /// --prepare-only: ready, waiting to be cancelled.
     caf::reacts_to<run_prepared>>;
 

@@ -1,7 +1,5 @@
 #include "actors/harness/local_places.hpp"
 
-#include "actors/harness/noop_environment.hpp"
-
 #include <fmt/format.h>
 
 #include <system_error>
@@ -35,7 +33,7 @@ result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_p
     made->places_.environment = config.environment;
     made->places_.python = std::move(python);
     made->places_.out = std::move(out);
-    if (config.environment == noop_environment_name) {
+    if (config.environment == config::noop_environment) {
         return made;
     }
     auto folder = pool->take();

@@ -8,9 +8,7 @@
 
 namespace chalk::actors {
 
-inline constexpr std::string_view noop_environment_name = "builtin:noop";
-
-/// Pure, but for the steps that load_task's arguments set.
+/// Pure, but for the steps that load_task's arguments set. Answers at once: it needs no actor.
 class noop_environment {
   public:
     [[nodiscard]] environment::call_result answer(std::string_view method, const json& params);

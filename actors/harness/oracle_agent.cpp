@@ -95,7 +95,7 @@ class oracle : public agent_actor::stateful_base<oracle_state> {
 
 agent_actor spawn_oracle(caf::local_actor* self, boost::asio::io_context& io, oracle_options options,
                          agent_owner owner) {
-    return self->spawn<oracle, caf::linked + caf::monitored>(io, std::move(options), std::move(owner));
+    return self->spawn<oracle, caf::linked>(io, std::move(options), std::move(owner));
 }
 
 } // namespace chalk::actors

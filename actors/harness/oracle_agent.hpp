@@ -13,7 +13,7 @@ struct oracle_options {
     confinement::student_settings student;
 };
 
-/// Linked to and monitored by `self`.
+/// Linked to `self`.
 agent_actor spawn_oracle(caf::local_actor* self, boost::asio::io_context& io, oracle_options options,
                          agent_owner owner);
 

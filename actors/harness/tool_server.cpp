@@ -2,6 +2,7 @@
 
 #include "actors/harness/environment_answers.hpp"
 #include "actors/harness/environment_errors.hpp"
+#include "actors/harness/noop_environment.hpp"
 #include "actors/harness/tool_registry.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "runtimes/confinement/builtin_tools.hpp"
@@ -189,12 +190,14 @@ class tool_server : public tool_server_actor::stateful_base<tool_server_state> {
         const auto number = ++state.last_number;
         auto& open = state.open.emplace(number, std::move(call)).first->second;
         if (!tool.builtin) {
-            send(state.environment, call_environment{number,
-                                                     "call_tool",
-                                                     {{"name", tool.spec.name}, {"arguments", arguments}},
-                                                     tool.timeout,
-                                                     environment_user(tool_server_actor(this)),
-                                                     report_to(open.reporter)});
+            json params = {{"name", tool.spec.name}, {"arguments", arguments}};
+            if (state.environment) {
+                send(state.environment,
+                     call_environment{number, "call_tool", std::move(params), tool.timeout,
+                                      environment_user(tool_server_actor(this)), report_to(open.reporter)});
+            } else {
+                answered({number, noop_environment().answer("call_tool", params)});
+            }
             return;
         }
         const weak_handle<tool_server_actor> self{tool_server_actor(this)};
@@ -284,8 +287,7 @@ std::string random_token() {
 
 tool_server_actor spawn_tool_server(caf::local_actor* self, boost::asio::io_context& io, tool_server_options options,
                                     environment_actor environment, tool_server_owner owner) {
-    return self->spawn<tool_server, caf::linked + caf::monitored>(io, std::move(options), std::move(environment),
-                                                                  std::move(owner));
+    return self->spawn<tool_server, caf::linked>(io, std::move(options), std::move(environment), std::move(owner));
 }
 
 } // namespace chalk::actors

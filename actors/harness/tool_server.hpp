@@ -20,7 +20,7 @@ struct tool_server_options {
 /// 256 random bits in hex.
 [[nodiscard]] std::string random_token();
 
-/// Linked to and monitored by `self`. `owner` hears tools_listening or tool_trouble first.
+/// Linked to `self`. `owner` hears tools_listening or tool_trouble first.
 tool_server_actor spawn_tool_server(caf::local_actor* self, boost::asio::io_context& io, tool_server_options options,
                                     environment_actor environment, tool_server_owner owner);
 

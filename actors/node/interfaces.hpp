@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/node/gateway_actor.hpp"
+#include "actors/node/shared_deadlines.hpp"
 #include "actors/run/interfaces.hpp"
 #include "actors/run/local_site.hpp"
 #include "actors/run/run_record.hpp"
@@ -29,8 +30,8 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<set_max_runs>,
     /// How full the disk is, and what chalk itself is short of: from the node's timer and from the pool.
     caf::reacts_to<measure_room>, caf::reacts_to<room_measured>,
-    /// From a run: its deadlines.
-    caf::reacts_to<set_deadline>, caf::reacts_to<clear_deadline>,
+    /// From a run that has set a deadline.
+    caf::reacts_to<arm_deadlines>,
     /// The node's own timer.
     caf::reacts_to<deadline_timer>,
     /// From a run: its socket to the gateway.
@@ -75,7 +76,8 @@ struct run_setup {
     services_ptr services;
     std::shared_ptr<run_record> record;
     node_actor node;
-    std::filesystem::path model_socket; ///< of the host; empty: the run asks no model
+    std::shared_ptr<shared_deadlines> deadlines; ///< the node's
+    std::filesystem::path model_socket;          ///< of the host; empty: the run asks no model
 };
 
 /// Spawned and monitored by the node.

@@ -34,18 +34,8 @@ struct set_max_runs {
     std::optional<std::size_t> runs;
 };
 
-/// A run's deadline of its kind; replaces the one before.
-struct set_deadline {
-    ticket who{0};
-    deadline_kind kind = deadline_kind::part;
-    std::uint64_t generation = 0;
-    milliseconds after{0};
-};
-
-struct clear_deadline {
-    ticket who{0};
-    deadline_kind kind = deadline_kind::part;
-};
+/// From a run: its deadline comes before every timer that runs.
+struct arm_deadlines {};
 
 /// The node's own timer.
 struct deadline_timer {};
@@ -92,8 +82,7 @@ struct run_finished {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::start_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cancel_runs)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::kill_runs)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::set_deadline)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::clear_deadline)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::arm_deadlines)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_timer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_model_socket)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::run_reported)

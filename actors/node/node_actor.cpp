@@ -1,5 +1,4 @@
 #include "actors/node/interfaces.hpp"
-#include "actors/supervision/deadline_queue.hpp"
 #include "actors/supervision/restart_policy.hpp"
 #include "protocol/core/unique_fd.hpp"
 
@@ -90,7 +89,7 @@ struct node_state {
     bool tight = false;                      ///< as it was last said
     bool measuring = false;
     std::optional<bool> measure_next; ///< asked for while another measure is under way; true: with the limits
-    deadline_queue deadlines;
+    std::shared_ptr<shared_deadlines> deadlines = std::make_shared<shared_deadlines>();
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
     restart_policy gateway_restarts{10, std::chrono::minutes(1)};
     std::uint64_t last_ticket = 0;
@@ -99,6 +98,17 @@ struct node_state {
     std::unordered_map<caf::actor_addr, ticket> by_address;
     /// Crashed runs whose transcript is being written; the outcome waits for it.
     std::unordered_map<ticket, std::shared_ptr<run_result>> crashed;
+
+    node_state() = default;
+    node_state(const node_state&) = delete;
+    node_state& operator=(const node_state&) = delete;
+    /// Whatever the node dies of, nobody would hear of its runs any more: they end, with their sandboxes, and are run
+    /// again elsewhere. They do not monitor the node: a monitor is taken back by a search among those of all runs.
+    ~node_state() {
+        for (const auto& [who, run] : live) {
+            caf::anon_send_exit(run.handle, caf::exit_reason::user_shutdown);
+        }
+    }
 };
 
 using node_base = node_actor::stateful_base<node_state>;
@@ -119,6 +129,11 @@ class node_impl final : public node_base {
         }
         return {
             [this](const start_run& m) { admit(m.order); },
+            [this](const run_reported& m) {
+                if (const auto run = state.live.find(m.who); run != state.live.end() && !run->second.reported) {
+                    run->second.reported = m.what;
+                }
+            },
             [this](const cancel_runs& m) { end_all(m.reason, false); },
             [this](const kill_runs& m) { end_all(m.reason, true); },
             [this](const cut_off_runs& m) { cut_off(m.why); },
@@ -129,31 +144,14 @@ class node_impl final : public node_base {
                 delayed_send(this, measured_every, measure_room{});
             },
             [this](const room_measured& m) { on_measured(m); },
-            [this](const set_deadline& m) {
-                state.deadlines.set(queue_key(m.who, m.kind), m.generation, clock().now() + m.after);
-                arm();
-            },
-            [this](const clear_deadline& m) { state.deadlines.clear(queue_key(m.who, m.kind)); },
+            [this](const arm_deadlines&) { arm(); },
             [this](const deadline_timer&) { on_timer(); },
             [this](const open_model_socket& m) { on_socket_wanted(m.who); },
-            [this](const run_reported& m) {
-                if (const auto run = state.live.find(m.who); run != state.live.end() && !run->second.reported) {
-                    run->second.reported = m.what;
-                }
-            },
             [this](const transcript_written& m) { on_crash_recorded(m); },
         };
     }
 
   private:
-    /// Two deadlines a run share the queue.
-    static std::uint64_t queue_key(ticket who, deadline_kind kind) {
-        return static_cast<std::uint64_t>(who) * 2 + (kind == deadline_kind::whole ? 1 : 0);
-    }
-    static std::pair<ticket, deadline_kind> of_queue_key(std::uint64_t key) {
-        return {ticket{key / 2}, key % 2 == 1 ? deadline_kind::whole : deadline_kind::part};
-    }
-
     /// `limits`: also what chalk itself may be short of, which costs a little.
     void measure(bool limits) {
         if (state.settings.disk.empty()) {
@@ -242,7 +240,7 @@ class node_impl final : public node_base {
                     caf::anon_send(sweep, run_spent{run, attempt, {spent.tokens, spent.usd}});
                 });
         }
-        auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this),
+        auto handle = spawn_run(this, {who, order, state.settings.services, record, node_actor(this), state.deadlines,
                                        models ? models->path : std::filesystem::path{}});
         monitor(handle);
         state.by_address.emplace(handle.address(), who);
@@ -286,18 +284,15 @@ class node_impl final : public node_base {
     }
 
     void arm() {
-        if (const auto wait = state.deadlines.arm(clock().now())) {
+        if (const auto wait = state.deadlines->arm(clock().now())) {
             delayed_send(this, *wait, deadline_timer{});
         }
     }
 
     void on_timer() {
-        const auto now = clock().now();
-        state.deadlines.timer_fired(now);
-        for (const auto& passed : state.deadlines.take_passed(now)) {
-            const auto [who, kind] = of_queue_key(passed.who);
-            if (const auto run = state.live.find(who); run != state.live.end()) {
-                send(run->second.handle, deadline_passed{kind, passed.generation});
+        for (const auto& passed : state.deadlines->take_passed(clock().now())) {
+            if (const auto run = state.live.find(passed.who); run != state.live.end()) {
+                send(run->second.handle, deadline_passed{passed.kind, passed.generation});
             }
         }
         arm();
@@ -327,8 +322,10 @@ class node_impl final : public node_base {
         state.by_address.erase(address);
         live_run run = std::move(state.live.at(who));
         state.live.erase(who);
-        state.deadlines.clear(queue_key(who, deadline_kind::part));
-        state.deadlines.clear(queue_key(who, deadline_kind::whole));
+        if (!run.reported) { // or it has cleared them
+            state.deadlines->clear(who, deadline_kind::part);
+            state.deadlines->clear(who, deadline_kind::whole);
+        }
         if (run.models && state.gateway) {
             send(state.gateway, close_socket{run.models->path});
         }

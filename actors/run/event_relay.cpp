@@ -49,7 +49,7 @@ void event_relay::shared::take(std::string_view text) {
                 c->pause_reading();
             }
         }
-        caf::anon_send(target, event_recorded{std::make_shared<const event>(std::move(*e))});
+        caf::anon_send(target, events_recorded{{std::make_shared<const event>(std::move(*e))}});
     } else if (std::holds_alternative<host_channel::prepared>(*message)) {
         caf::anon_send(target, run_prepared{});
     } else {

@@ -10,8 +10,8 @@ namespace chalk::actors {
 /// dies, the run ends as an error of class harness and its sandbox is killed and removed by the destructor of what held
 /// it.
 using run_actor = caf::typed_actor<
-    /// From the harness or the event relay: one more event.
-    caf::reacts_to<event_recorded>,
+    /// From the harness or the event relay: its next events.
+    caf::reacts_to<events_recorded>,
     /// --prepare-only: the harness waits.
     caf::reacts_to<run_prepared>,
     /// End in order, as cancelled.

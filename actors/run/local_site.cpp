@@ -23,7 +23,7 @@ class local_site final : public harness_site {
     }
 
     void prepare() override {
-        services_.pool->submit([run = order_, make = factory_, slot = slot_, to = owner_] {
+        auto work = [run = order_, make = factory_, slot = slot_, to = owner_] {
             auto how = make_output_places(*run);
             if (how) {
                 if (auto made = make(*run); made) {
@@ -33,7 +33,12 @@ class local_site final : public harness_site {
                 }
             }
             caf::anon_send(to, site_prepared{std::move(how)});
-        });
+        };
+        if (touches_disk()) {
+            services_.pool->submit(std::move(work));
+        } else {
+            work();
+        }
     }
 
     void start() override { caf::anon_send(owner_, site_started{std::shared_ptr<sandbox>{}}); }
@@ -81,6 +86,12 @@ class local_site final : public harness_site {
     }
 
   private:
+    /// What it prepares may then block.
+    [[nodiscard]] bool touches_disk() const {
+        return order_->transcript || !order_->artifacts_folder.empty() ||
+               order_->config.environment != config::noop_environment;
+    }
+
     site_services services_;
     local_harness_factory factory_;
     order_ptr order_;

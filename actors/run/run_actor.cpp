@@ -33,8 +33,7 @@ class run_impl final : public run_base {
   public:
     run_impl(caf::actor_config& config, run_setup setup) : run_base(config) {
         state.setup = std::move(setup);
-        set_exception_handler([this](std::exception_ptr& thrown) -> caf::error {
-            forget_node();
+        set_exception_handler([](std::exception_ptr& thrown) -> caf::error {
             try {
                 std::rethrow_exception(thrown);
             } catch (const std::exception& e) {
@@ -48,7 +47,6 @@ class run_impl final : public run_base {
 
     behavior_type make_behavior() override {
         const auto& order = *state.setup.order;
-        monitor(state.setup.node);
         const bool has_backend = order.backend && !order.prepare_only;
         state.machine.emplace(run_mode{order.sandboxed, order.prepare_only, order.transcript,
                                        has_backend ? undelivered_remark(*order.backend) : std::string{}},
@@ -75,7 +73,11 @@ class run_impl final : public run_base {
         }
         obey(websocket ? state.machine->begin() : state.machine->refuse(websocket.error()));
         return {
-            [this](const event_recorded& m) { on_event(m); },
+            [this](const events_recorded& m) {
+                for (const auto& one : m.events) {
+                    on_event(one);
+                }
+            },
             [this](const run_prepared&) { obey(state.machine->harness_prepared()); },
             [this](const cancel_run& m) { obey(state.machine->cancel(m.reason)); },
             [this](const kill_run& m) { obey(state.machine->kill(m.reason)); },
@@ -120,7 +122,7 @@ class run_impl final : public run_base {
             state.websocket->publish(e);
         }
         if (state.backend) {
-            send(state.backend, event_recorded{e});
+            send(state.backend, events_recorded{{e}});
         }
         if (state.setup.services->watch->wants_events()) {
             state.setup.services->watch->run_event(*state.setup.order, e);
@@ -155,13 +157,13 @@ class run_impl final : public run_base {
         }
     }
 
-    void on_event(const event_recorded& m) {
+    void on_event(const event_ptr& next) {
         state.site->event_done();
         if (!state.machine->takes_events()) {
             return;
         }
-        say_spending(m.event->body);
-        auto kept = state.setup.record->add(m.event);
+        say_spending(next->body);
+        auto kept = state.setup.record->add(next);
         if (!kept) {
             obey(state.machine->harness_misbehaved(kept.error()));
             return;
@@ -202,9 +204,6 @@ class run_impl final : public run_base {
             const std::string how = down.reason ? "its actor ended: " + system().render(down.reason)
                                                 : std::string("its actor ended normally");
             obey(state.machine->harness_ended({how, false, {}}));
-        } else {
-            // The node is gone, and with it who would hear of this run; it is run again elsewhere.
-            quit(caf::exit_reason::user_shutdown);
         }
     }
 
@@ -235,21 +234,20 @@ class run_impl final : public run_base {
                            },
                            [this](const run_do::set_deadline& d) {
                                in_force(d.kind) = ++state.deadline_generation;
-                               send(state.setup.node, set_deadline{state.setup.who, d.kind, in_force(d.kind), d.after});
+                               if (state.setup.deadlines->set(state.setup.who, d.kind, in_force(d.kind),
+                                                              clock().now() + d.after)) {
+                                   send(state.setup.node, arm_deadlines{});
+                               }
                            },
                            [this](const run_do::clear_deadline& d) {
                                in_force(d.kind) = ++state.deadline_generation;
-                               send(state.setup.node, clear_deadline{state.setup.who, d.kind});
+                               state.setup.deadlines->clear(state.setup.who, d.kind);
                            },
                            [this](const run_do::report& r) { report(r); },
                        },
                        command);
         }
     }
-
-    /// A monitor lives as long as what it watches, and holds the watcher's memory: without this a node would grow with
-    /// every run that it has ever had.
-    void forget_node() { demonitor(state.setup.node.address()); }
 
     void write() {
         const auto& order = *state.setup.order;
@@ -271,7 +269,6 @@ class run_impl final : public run_base {
         what->remark = r.remark;
         add_figures(*what, record);
         send(state.setup.node, run_reported{state.setup.who, std::move(what)});
-        forget_node();
         quit();
     }
 };

@@ -37,7 +37,7 @@ result<void> make_output_places(const run_order& order) {
     if (order.prepare_only) {
         return {};
     }
-    if (!make(order.config.transcript_file.parent_path())) {
+    if (order.transcript && !make(order.config.transcript_file.parent_path())) {
         return place_failure(ec, fmt::format("run {}: cannot make the folder of transcript_file {}",
                                              order.config.id.str(), order.config.transcript_file.string()));
     }
@@ -45,7 +45,9 @@ result<void> make_output_places(const run_order& order) {
         return place_failure(ec, fmt::format("run {}: cannot make the artifacts folder {}", order.config.id.str(),
                                              order.artifacts_folder.string()));
     }
-    fs::remove(order.config.transcript_file, ec);
+    if (order.transcript) {
+        fs::remove(order.config.transcript_file, ec);
+    }
     if (ec) {
         return place_failure(ec, fmt::format("run {}: cannot remove the old transcript {}", order.config.id.str(),
                                              order.config.transcript_file.string()));

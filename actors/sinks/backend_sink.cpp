@@ -36,7 +36,11 @@ class sink final : public backend_sink::stateful_base<sink_state> {
                                   {[self](const backend::delivery::say& what) { self.send(sender_said{what}); },
                                    [self](const backend::delivery::settle& how) { self.send(sender_settled{how}); }});
         return {
-            [this](const event_recorded& m) { take(m.event); },
+            [this](const events_recorded& m) {
+                for (const auto& one : m.events) {
+                    take(one);
+                }
+            },
             [this](const sender_said& m) { said(m.what); },
             [this](const sender_settled& m) { settled(m.how); },
             [this](const spool_failed& m) {

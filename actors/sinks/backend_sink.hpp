@@ -33,7 +33,7 @@ struct spool_removed {};
 
 using backend_sink = caf::typed_actor<
     /// One more event. After the final one the client gets one backend_settled.
-    caf::reacts_to<event_recorded>, caf::reacts_to<sender_said>, caf::reacts_to<sender_settled>,
+    caf::reacts_to<events_recorded>, caf::reacts_to<sender_said>, caf::reacts_to<sender_settled>,
     caf::reacts_to<spool_failed>, caf::reacts_to<spool_removed>>;
 
 struct backend_sink_options {

@@ -26,14 +26,15 @@ std::vector<deadline_queue::passed> deadline_queue::take_passed(clock::time_poin
     return due;
 }
 
+bool deadline_queue::needs_timer() const {
+    return !by_time_.empty() && (timers_.empty() || *timers_.begin() > by_time_.begin()->first);
+}
+
 std::optional<deadline_queue::clock::duration> deadline_queue::arm(clock::time_point now) {
-    if (by_time_.empty()) {
+    if (!needs_timer()) {
         return std::nullopt;
     }
     const clock::time_point head = by_time_.begin()->first;
-    if (!timers_.empty() && *timers_.begin() <= head) {
-        return std::nullopt;
-    }
     timers_.insert(head);
     return head > now ? head - now : clock::duration::zero();
 }

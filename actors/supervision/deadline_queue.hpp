@@ -1,7 +1,7 @@
 /// Every deadline of a node in one queue, with one timer for its head. A CAF timer cannot be taken back, so one per
 /// wait would live on until it fires; here a cleared deadline costs nothing more. Pure; time is handed in.
 ///
-/// Owner: the node actor.
+/// Owner: the node's shared_deadlines.
 #pragma once
 
 #include <chrono>
@@ -35,6 +35,8 @@ class deadline_queue {
     /// Takes out all deadlines at or before `now`, earliest first.
     [[nodiscard]] std::vector<passed> take_passed(clock::time_point now);
 
+    /// Whether no timer that is running comes early enough for the head.
+    [[nodiscard]] bool needs_timer() const;
     /// How long a timer must be started for now, or nullopt while one that is running comes early enough.
     [[nodiscard]] std::optional<clock::duration> arm(clock::time_point now);
     /// A timer came back. When it comes later than `most_late`, nobody could look for that long: chalk was stopped, or

@@ -29,7 +29,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view default_runtime = "namespaces";
-constexpr std::string_view noop_environment = "builtin:noop";
 
 /// Picks and probes. error: an unknown name is a usage error; a machine that lacks something gets its remedies.
 step_result<std::shared_ptr<runtime>> open_runtime(boost::asio::io_context& io, const std::string& name,
@@ -82,7 +81,7 @@ step_result<config::run_config> read_config(const run_options& options) {
 
 /// What is known before any sandbox to end badly. A sandbox that is only prepared needs no model.
 result<void> check_before_start(const config::run_config& config, const run_options& options) {
-    if (options.prepare_only || config.environment == noop_environment) {
+    if (options.prepare_only || config.environment == config::noop_environment) {
         return {};
     }
     return actors::check_run_config(config, sandbox_layout::gateway_socket.string()); // every node has one
@@ -102,7 +101,7 @@ sandbox_request throwaway_request(const prepared_runs& prepared, const run_optio
 
 step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_options& options,
                                      const prepared_runs& prepared) {
-    if (!prepared.sandboxes || prepared.base.environment == noop_environment) {
+    if (!prepared.sandboxes || prepared.base.environment == config::noop_environment) {
         return task_list{};
     }
     const auto id = run_id::parse(fmt::format("describe-{}", ::getpid()));
@@ -220,7 +219,7 @@ step_result<void> prepare_environment(boost::asio::io_context& io, const run_opt
     if (auto known = check_before_start(prepared.base, options); !known) {
         return usage_refusal(known.error());
     }
-    const bool noop = prepared.base.environment == noop_environment;
+    const bool noop = prepared.base.environment == config::noop_environment;
     if (!options.no_containerized && !prepared.sandboxes) {
         if (auto opened = open_default_runtime(io, prepared); !opened) {
             return opened.error();
@@ -302,7 +301,7 @@ std::shared_ptr<actors::run_order> make_order(const prepared_runs& prepared, con
             {fmt::format("{}-{}-{}-{}", prepared.backend.salt, key.cell, key.index, number), run.id.str(), number},
             backend::default_spool_folder()};
     }
-    if (run.environment != noop_environment) { // which saves none
+    if (run.environment != config::noop_environment) { // which saves none
         order->artifacts_folder =
             run.transcript_file.parent_path() / (run.transcript_file.stem().string() + "_artifacts");
     }

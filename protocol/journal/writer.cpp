@@ -18,13 +18,16 @@ constexpr std::string_view describe_cell_sql =
     "INSERT INTO cell (number, id, label, axis_values, config_digest, environment_digest, image_digest) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)";
 
-// Nothing is inserted for a closed run, beside an open attempt, or out of order.
-constexpr std::string_view start_sql =
-    "INSERT INTO attempt (run, attempt, cell, repeat, run_id, session, node, started_ms, seed, reserved_tokens, "
-    "reserved_usd) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 "
-    "WHERE NOT EXISTS (SELECT 1 FROM closed WHERE run = ?1) "
+// No attempt starts at a closed run, beside an open attempt, or out of order. Asked by itself: an INSERT that read its
+// own table would build a temporary one each time.
+constexpr std::string_view may_start_sql =
+    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM closed WHERE run = ?1) "
     "AND ?2 = 1 + coalesce((SELECT CASE WHEN verdict IS NULL THEN -2 ELSE attempt END FROM attempt WHERE run = ?1 "
     "ORDER BY attempt DESC LIMIT 1), 0)";
+
+constexpr std::string_view start_sql =
+    "INSERT INTO attempt (run, attempt, cell, repeat, run_id, session, node, started_ms, seed, reserved_tokens, "
+    "reserved_usd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 // max() of several values is null when one of them is: an unknown price stays unknown, an open attempt uncharged.
 constexpr std::string_view note_sql =
@@ -94,6 +97,7 @@ result<writer> writer::make(database& journal, std::int64_t session) {
         {&made.roll_back_, "ROLLBACK"},
         {&made.open_sweep_, open_sweep_sql},
         {&made.describe_cell_, describe_cell_sql},
+        {&made.may_start_, may_start_sql},
         {&made.start_, start_sql},
         {&made.note_, note_sql},
         {&made.end_, end_sql},
@@ -170,6 +174,18 @@ result<void> writer::write(const attempt_started& r) {
     if (r.id.empty()) {
         return contradiction(fmt::format("run {}: an attempt without a run id", number(r.run)));
     }
+    may_start_.bind(1, number(r.run));
+    may_start_.bind(2, number(r.attempt));
+    const auto may = may_start_.step();
+    may_start_.reset();
+    if (!may) {
+        return may.error();
+    }
+    if (!*may) {
+        return contradiction(fmt::format("run {}: an attempt cannot start: the run is closed, its last attempt is "
+                                         "open, or this is not the next one",
+                                         number(r.run)));
+    }
     auto& s = start_;
     s.bind(1, number(r.run));
     s.bind(2, number(r.attempt));
@@ -182,9 +198,7 @@ result<void> writer::write(const attempt_started& r) {
     s.bind(9, r.seed);
     s.bind(10, r.reserved.tokens);
     s.bind(11, r.reserved.usd);
-    return change_one(s, r.run,
-                      "an attempt cannot start: the run is closed, its last attempt is open, or this is not "
-                      "the next one");
+    return s.run();
 }
 
 result<void> writer::write(const spending_noted& r) {

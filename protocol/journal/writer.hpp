@@ -45,6 +45,7 @@ class writer {
     statement roll_back_;
     statement open_sweep_;
     statement describe_cell_;
+    statement may_start_;
     statement start_;
     statement note_;
     statement end_;
