@@ -1,9 +1,9 @@
 #include "protocol/gateway/call.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/core/sha256.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -75,21 +75,12 @@ bool names_another(const json& body, const std::string& model) {
     return another(body) || holds_another("generateContentRequest") || holds_another("generate_content_request");
 }
 
-std::string sha256(std::string_view target, std::string_view body) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
-    unsigned length = 0;
-    EVP_MD_CTX* context = ::EVP_MD_CTX_new();
-    ::EVP_DigestInit_ex(context, ::EVP_sha256(), nullptr);
-    ::EVP_DigestUpdate(context, target.data(), target.size());
-    ::EVP_DigestUpdate(context, "\n", 1);
-    ::EVP_DigestUpdate(context, body.data(), body.size());
-    ::EVP_DigestFinal_ex(context, sum.data(), &length);
-    ::EVP_MD_CTX_free(context);
-    std::string hex;
-    for (unsigned i = 0; i < length; ++i) {
-        hex += fmt::format("{:02x}", sum.at(i));
-    }
-    return hex;
+std::string digest_of(std::string_view target, std::string_view body) {
+    sha256_sum sum;
+    sum.add(target);
+    sum.add("\n");
+    sum.add(body);
+    return hex_of(sum.finish());
 }
 
 std::string_view gemini_status(unsigned status) {
@@ -184,7 +175,7 @@ answer<call> read_call(api which, std::string_view target, std::string_view mode
         return refusal{400, "no_model", "the body has no \"model\""};
     }
     out.full_model = model_header;
-    out.digest = sha256(out.target, dump_json(*parsed));
+    out.digest = digest_of(out.target, dump_json(*parsed));
     out.body = std::move(body);
     return out;
 }

@@ -3,7 +3,6 @@
 #include "protocol/core/unique_fd.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,24 +18,10 @@ namespace chalk::image {
 
 namespace fs = std::filesystem;
 
-struct fingerprint::state {
-    EVP_MD_CTX* context = ::EVP_MD_CTX_new();
-    state() = default;
-    state(const state&) = delete;
-    state& operator=(const state&) = delete;
-    ~state() { ::EVP_MD_CTX_free(context); }
-};
-
-fingerprint::fingerprint() : state_(std::make_unique<state>()) {
-    ::EVP_DigestInit_ex(state_->context, ::EVP_sha256(), nullptr);
-}
-
-fingerprint::~fingerprint() = default;
-
 void fingerprint::add(std::string_view field) {
     const std::uint64_t size = field.size();
-    ::EVP_DigestUpdate(state_->context, &size, sizeof size);
-    ::EVP_DigestUpdate(state_->context, field.data(), field.size());
+    sum_.add({reinterpret_cast<const char*>(&size), sizeof size});
+    sum_.add(field);
 }
 
 void fingerprint::add_tree_root(const fs::path& path) {
@@ -81,19 +66,12 @@ result<void> fingerprint::add_contents(const fs::path& file) {
         if (got == 0) {
             return {};
         }
-        ::EVP_DigestUpdate(state_->context, buffer.data(), static_cast<std::size_t>(got));
+        sum_.add({buffer.data(), static_cast<std::size_t>(got)});
     }
 }
 
 std::string fingerprint::hex() {
-    unsigned char raw[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    ::EVP_DigestFinal_ex(state_->context, raw, &size);
-    std::string text;
-    for (unsigned i = 0; i < size; ++i) {
-        text += fmt::format("{:02x}", raw[i]);
-    }
-    return text;
+    return hex_of(sum_.finish());
 }
 
 } // namespace chalk::image

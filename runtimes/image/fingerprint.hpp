@@ -3,9 +3,9 @@
 #pragma once
 
 #include "protocol/core/result.hpp"
+#include "protocol/core/sha256.hpp"
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,8 +13,8 @@ namespace chalk::image {
 
 class fingerprint {
   public:
-    fingerprint();
-    ~fingerprint();
+    fingerprint() = default;
+    ~fingerprint() = default;
     fingerprint(const fingerprint&) = delete;
     fingerprint& operator=(const fingerprint&) = delete;
 
@@ -30,8 +30,7 @@ class fingerprint {
     [[nodiscard]] std::string hex();
 
   private:
-    struct state;
-    std::unique_ptr<state> state_;
+    sha256_sum sum_;
 };
 
 } // namespace chalk::image
