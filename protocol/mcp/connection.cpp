@@ -227,7 +227,11 @@ void connection::on_stateless_post(const message_body& body) {
         return;
     }
     const auto& message = body.messages.front();
-    if (const auto wrong = check_stateless(parser_->get(), message)) {
+    auto wrong = check_stateless(parser_->get(), message);
+    if (!wrong) {
+        wrong = host_->check_mirrored(parser_->get(), message);
+    }
+    if (wrong) {
         reject_rpc(message.value("id", json()), *wrong);
         return;
     }

@@ -3,6 +3,7 @@
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/mcp/exchange.hpp"
+#include "protocol/mcp/param_headers.hpp"
 #include "protocol/mcp/stateless.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -37,6 +38,7 @@ void check_body(const header& head, std::string_view text) {
         if (is_stateless(head, message)) {
             const auto refused = check_stateless(head, message);
             require(!refused || !refused->message.empty());
+            static_cast<void>(check_param_headers(head, {{"A", {"a"}}, {"B", {"b", "c"}}}, message));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include "protocol/core/json_text.hpp"
 #include "protocol/core/valijson.hpp"
+#include "protocol/mcp/param_headers.hpp"
 
 #include <fmt/format.h>
 
@@ -176,6 +177,9 @@ result<void> check_tool(const tool_spec& tool) {
     }
     if (const auto compiled = compiled_schema::compile(tool); !compiled) {
         return compiled.error();
+    }
+    if (const auto mirrored = find_mirrored(tool.input_schema); !mirrored) {
+        return task_failure(fmt::format("tool {}: {}", tool.name, mirrored.error().message));
     }
     return {};
 }

@@ -74,7 +74,8 @@ struct server_options {
 };
 
 /// Can `tool` be offered? error_class::task: no name, a name that is too long or has odd characters, or a schema that
-/// is not an object's or cannot be compiled. server::set_tools leaves such a tool out of the list.
+/// is not an object's, cannot be compiled or has an x-mcp-header where none may be. server::set_tools leaves such a
+/// tool out of the list.
 [[nodiscard]] result<void> check_tool(const tool_spec& tool);
 
 /// Checks `arguments` against `schema`. On failure a message for a model to act on: the path, what was expected.

@@ -121,7 +121,7 @@ std::uint64_t tool_host::call_tool(const std::shared_ptr<session>& from, const j
         to.answer(make_error(id, rpc_error::invalid_params, "the arguments of a tool are an object"));
         return 0;
     }
-    if (const auto fits = tool->second->check(arguments); !fits) {
+    if (const auto fits = tool->second.schema->check(arguments); !fits) {
         // An answer that the model sees and can mend, not an error of the protocol.
         const auto complaint = tool_output::text(fits.error().message, true);
         to.answer(make_result(id, result_for(*from, {{"content", complaint.content}, {"isError", true}})));

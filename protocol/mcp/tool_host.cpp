@@ -42,12 +42,13 @@ void tool_host::set_tools(std::vector<tool_spec> tools) {
     auto table = std::make_shared<tool_table>(); // compiled here, on the caller's thread
     for (auto& tool : tools) {
         auto schema = compiled_schema::compile(tool);
-        if (!schema || table->by_name.contains(tool.name) || !check_tool(tool)) {
+        auto mirrored = find_mirrored(tool.input_schema);
+        if (!schema || !mirrored || table->by_name.contains(tool.name) || !check_tool(tool)) {
             continue; // the owner refused it before, by check_tool
         }
         table->listed.push_back(
             {{"name", tool.name}, {"description", tool.description}, {"inputSchema", std::move(tool.input_schema)}});
-        table->by_name.emplace(std::move(tool.name), std::move(*schema));
+        table->by_name.emplace(std::move(tool.name), offered_tool{std::move(*schema), std::move(*mirrored)});
     }
     boost::asio::post(io_, [weak = weak_from_this(), table = std::move(table)] {
         const auto self = weak.lock();
@@ -142,6 +143,18 @@ void tool_host::end_all() {
     while (!sessions_.empty()) {
         end_session(std::string(sessions_.front()->id));
     }
+}
+
+std::optional<rpc_failure> tool_host::check_mirrored(const header& request, const json& message) const {
+    const auto params = message.value("params", json());
+    if (!is_request(message) || message["method"] != "tools/call" || !params.is_object()) {
+        return std::nullopt;
+    }
+    const auto tool = tools_->by_name.find(text_of(params, "name"));
+    if (tool == tools_->by_name.end()) {
+        return std::nullopt; // which the call is told
+    }
+    return check_param_headers(request, tool->second.mirrored, params.value("arguments", json()));
 }
 
 json tool_host::initialize_result(const session& of) {

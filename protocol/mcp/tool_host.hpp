@@ -3,6 +3,7 @@
 /// Owner: the server. Lives on the io thread; only set_tools may be called from others. Sessions and calls die with it.
 #pragma once
 
+#include "protocol/mcp/param_headers.hpp"
 #include "protocol/mcp/schema.hpp"
 #include "protocol/mcp/server.hpp"
 
@@ -60,6 +61,9 @@ class tool_host : public std::enable_shared_from_this<tool_host> {
     /// What stands for a session in a version without: for one POST, and not counted.
     [[nodiscard]] static std::shared_ptr<session> stateless_session(const json& params);
 
+    /// What check_param_headers says of a message of 2026-07-28; nullopt for all but the call of a tool that is known.
+    [[nodiscard]] std::optional<rpc_failure> check_mirrored(const header& request, const json& message) const;
+
     [[nodiscard]] static json initialize_result(const session& of);
     /// Returns the call's number when `to.answer` will be called later, 0 when it was called already.
     std::uint64_t request(const std::shared_ptr<session>& from, const json& id, const std::string& method,
@@ -73,9 +77,13 @@ class tool_host : public std::enable_shared_from_this<tool_host> {
     static void forget_exchange(session& in, std::uint64_t number);
 
   private:
+    struct offered_tool {
+        std::shared_ptr<const compiled_schema> schema;
+        std::vector<mirrored_parameter> mirrored;
+    };
     struct tool_table {
         json listed = json::array();
-        std::unordered_map<std::string, std::shared_ptr<const compiled_schema>> by_name;
+        std::unordered_map<std::string, offered_tool> by_name;
     };
     struct open_call {
         std::weak_ptr<session> from;

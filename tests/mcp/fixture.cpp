@@ -2,8 +2,8 @@
 /// are printed as "cancelled <number>".
 ///
 /// Usage: chalk_mcp_fixture [TOKEN]
-/// Tools: those of conformance_tools.hpp, and echo {text}; fail; slow {ms}; grow (adds a tool, so that sessions are
-/// told).
+/// Tools: those of conformance_tools.hpp, and echo {text}; route {region, urgent} (asks for both as headers and says
+/// them again); fail; slow {ms}; grow (adds a tool, so that sessions are told).
 #include "protocol/net/io_thread.hpp"
 #include "tests/mcp/conformance_tools.hpp"
 
@@ -23,8 +23,13 @@ namespace {
 std::vector<mcp::tool_spec> tools(bool grown) {
     const json text = {{"type", "object"}, {"properties", {{"text", {{"type", "string"}}}}}, {"required", {"text"}}};
     const json time = {{"type", "object"}, {"properties", {{"ms", {{"type", "integer"}}}}}, {"required", {"ms"}}};
+    const json headers = {{"type", "object"},
+                          {"properties",
+                           {{"region", {{"type", "string"}, {"x-mcp-header", "Region"}}},
+                            {"urgent", {{"type", "boolean"}, {"x-mcp-header", "Urgent"}}}}}};
     const json nothing = {{"type", "object"}};
     std::vector<mcp::tool_spec> out = {{"echo", "Says it again", text},
+                                       {"route", "Takes headers", headers},
                                        {"fail", "Fails", nothing},
                                        {"slow", "Takes its time", time},
                                        {"grow", "Adds a tool", nothing}};
@@ -46,6 +51,8 @@ int main(int count, char** arguments) {
     handlers.on_call = [&](const mcp::call_request& call, const std::function<void(mcp::tool_output)>& reply) {
         if (call.name == "echo") {
             reply(mcp::tool_output::text(call.arguments["text"].get<std::string>()));
+        } else if (call.name == "route") {
+            reply(mcp::tool_output::text(call.arguments.dump()));
         } else if (call.name == "slow") {
             chalk::test::after(io.context(), call.arguments["ms"].get<int>(),
                                [reply] { reply(mcp::tool_output::text("waited")); });

@@ -19,6 +19,10 @@ const listed = await client.listTools();
 assert.equal(listed.tools[0].name, "echo");
 const text = "grüße \u{1F600} end";
 assert.equal((await client.callTool({ name: "echo", arguments: { text } })).content[0].text, text);
+for (const args of [{ region: text, urgent: true }, { region: " us-west1" }, { region: "" }, {}]) {
+  // The client repeats them in headers, which the server compares.
+  assert.deepEqual(JSON.parse((await client.callTool({ name: "route", arguments: args })).content[0].text), args);
+}
 assert.equal((await client.callTool({ name: "fail", arguments: {} })).isError, true);
 await assert.rejects(client.callTool({ name: "nope", arguments: {} }), (error) => error.code === -32602);
 await assert.rejects(client.callTool({ name: "näme", arguments: {} }), (error) => error.code === -32602);
