@@ -1,6 +1,7 @@
 #include "protocol/backend/carrier.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/gateway/key_filter.hpp"
 #include "protocol/net/curl_client.hpp"
 #include "protocol/net/http_status.hpp"
 
@@ -79,13 +80,18 @@ class http_carrier final : public carrier, public std::enable_shared_from_this<h
             end(trouble{{}, how.error().message});
         } else if (head_.status != http_ok) {
             auto text = fmt::format("HTTP {}", head_.status);
-            if (!body_.empty()) {
-                text += ": " + to_valid_utf8(body_.substr(0, shown));
+            if (const auto said = without_token(body_); !said.empty()) {
+                text += ": " + to_valid_utf8(said.substr(0, shown));
             }
             end(trouble{{head_.status, std::move(head_.headers)}, std::move(text)});
         } else {
-            end(std::move(body_));
+            end(without_token(body_));
         }
+    }
+
+    /// What comes back goes on to the run's log and to its agent.
+    [[nodiscard]] std::string without_token(std::string_view text) const {
+        return gateway::key_filter(to_.token).clean(text);
     }
 
     void end(carrier_answer answer) {

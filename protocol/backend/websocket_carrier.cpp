@@ -1,4 +1,5 @@
 #include "protocol/backend/carrier.hpp"
+#include "protocol/gateway/key_filter.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -208,7 +209,9 @@ class websocket_carrier final : public carrier, public std::enable_shared_from_t
                     self.broken(failed);
                     return;
                 }
-                auto text = beast::buffers_to_string(self.link_->buffer.data());
+                // It goes on to the run's log and to its agent.
+                auto text =
+                    gateway::key_filter(self.to_.token).clean(beast::buffers_to_string(self.link_->buffer.data()));
                 self.link_->buffer.clear();
                 self.read();
                 self.end(std::move(text));

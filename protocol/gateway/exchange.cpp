@@ -166,11 +166,10 @@ void exchange::head_came(curl::http_head head) {
             return;
         }
     }
-    key_filter filter(route_.key);
-    head_ = passed(head, filter);
-    if (!is_good(head.status)) {
-        filter_ = std::move(filter); // servers repeat in their errors what they were sent
-    }
+    // Servers repeat in their errors what they were sent, and an error may also be an event of a stream that began
+    // well.
+    filter_.emplace(route_.key);
+    head_ = passed(head, *filter_);
     watch_.emplace(what_.which, curl::find_header(head_->headers, "content-type").starts_with("text/event-stream"));
     on_.on_head(*head_);
 }
@@ -180,11 +179,7 @@ void exchange::data_came(std::string_view bytes) {
         return;
     }
     watch_->see(bytes);
-    if (filter_) {
-        pass_on(filter_->pass(bytes));
-    } else {
-        pass_on(bytes);
-    }
+    pass_on(filter_->pass(bytes));
 }
 
 void exchange::pass_on(std::string_view bytes) {
@@ -262,9 +257,7 @@ void exchange::settle(bool whole) {
     if (is_good(head_->status)) {
         spend(*watch_);
     }
-    if (filter_) {
-        pass_on(filter_->rest());
-    }
+    pass_on(filter_->rest());
     if (up_->stored == store_mode::record) {
         if (const auto saved = up_->store.save(key_, {model_, *head_, std::move(recorded_), whole}); !saved) {
             whole = false; // who asked for a recording must not believe to have one

@@ -100,7 +100,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     unsigned retries_ = 0;
     std::optional<curl::http_head> head_; ///< passed on
     std::optional<usage_watch> watch_;
-    std::optional<key_filter> filter_; ///< of an error's body
+    std::optional<key_filter> filter_; ///< with head_: of the body
     std::string recorded_;
     bool over_ = false;
 };

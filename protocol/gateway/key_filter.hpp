@@ -1,7 +1,7 @@
-/// Takes a key out of what a server sends back. An error that repeats the request's headers must not carry the key into
-/// a sandbox, a recording, a transcript or a log.
+/// Takes a key out of what a server sends back. An error that repeats the request's headers, as a response or as an
+/// event within a stream, must not carry the key into a sandbox, a recording, a transcript or a log.
 ///
-/// Owner: the exchange whose answer passes through it.
+/// Owner: the exchange whose answer passes through it; the carrier to a backend makes one for each text.
 #pragma once
 
 #include <string>

@@ -44,6 +44,13 @@ TEST_CASE("only what could be the key's beginning is kept back") {
     CHECK(filter.rest().empty());
 }
 
+TEST_CASE("a stream of events is not delayed") {
+    key_filter filter(key);
+    CHECK(filter.pass("data: {\"text\": \"sk-\"}\n\n") == "data: {\"text\": \"sk-\"}\n\n");
+    CHECK(filter.pass("data: {\"error\": \"" + key + "\"}\r\n\r\n") == "data: {\"error\": \"[key removed]\"}\r\n\r\n");
+    CHECK(filter.rest().empty());
+}
+
 TEST_CASE("no key, or one that is no secret, takes nothing out") {
     for (const std::string word : {"", "none", "EMPTY"}) {
         key_filter filter(word);

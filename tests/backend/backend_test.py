@@ -180,6 +180,20 @@ class Sink(BackendTest):
                 self.assertEqual(self.send().returncode, 0)
                 self.assert_all_delivered(document)
 
+    def test_a_backend_that_repeats_the_token_gets_it_into_no_log(self):
+        self.server.start()
+        for scheme in ("http", "ws"):
+            with self.subTest(scheme=scheme):
+                # Where the quotation ends, a part of it would be left.
+                said = b"x" * (200 - len(TOKEN) // 2) + TOKEN.encode()
+                self.backend.faults["Events"].extend([Fault(200, body=said), Fault(400 if scheme == "http" else 200, body=said)])
+                result, document = self.run_with(self.config(turns(bash("echo 1")), scheme=scheme))
+                self.assert_outcome(document, "passed")
+                told = [event["text"] for event in events(document, "LogEvent") if event["source"] == "backend"]
+                self.assertTrue(any("xxx" in text for text in told), told)
+                for text in (result.stdout, result.stderr, json.dumps(document)):
+                    self.assertNotIn(TOKEN[:8], text)
+
     def test_a_chalk_that_is_killed_loses_no_event(self):
         gate = self.folder / "gate"
         config = self.config(turns(bash(f"until [ -e {gate} ]; do sleep 0.05; done", timeout_s=100)))
@@ -257,6 +271,7 @@ class ExternalAgent(BackendTest):
         self.server.start()
         for wrong, place in [
             ({"text": 7}, "message.text"),
+            ({TOKEN: 7}, "[key removed]"),
             ({"tool_calls": [{"name": "greet", "arguments": "{}"}]}, "message.tool_calls[0].arguments"),
             (Fault(200, body=b"not JSON"), "not JSON"),
             (Fault(403), "403"),

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "integration"))
 import builtin_agent  # noqa: E402
 from failing_turns import REFUSED, broken, check  # noqa: E402
-from provider import KEY, Answer, GatewayTest, chat_stream, error, gemini_stream, message_stream  # noqa: E402
+from provider import KEY, KEY_SENT, Answer, GatewayTest, chat_stream, error, gemini_stream, message_stream  # noqa: E402
 from support.chalk import main  # noqa: E402
 from turns import DIALECTS  # noqa: E402
 
@@ -292,6 +292,13 @@ class Refused(GatewayTest):
             self.assertNotIn(KEY, f"{headers}{body}")
             self.assertIn("[key removed]", json.loads(body)["error"]["message"])
             self.assertEqual(headers["x-request-id"], "of [key removed]")
+        for model, path in (("m", "/v1/chat/completions"), ("c", "/v1/messages"), ("g", GEMINI)):
+            # The stream began well; its error comes in two pieces, in the middle of the key.
+            event = 'data: {"error":{"message":"wrong: ' + KEY + '"}}\n\n'
+            half = event.index(KEY) + 5
+            self.provider.script = [Answer(pieces=["data: {}\n\n", event[:half], event[half:]])]
+            status, _, body = self.ask({"model": model}, path)
+            self.assertEqual((status, body.decode()), (200, "data: {}\n\n" + event.replace(KEY, "[key removed]")))
         for name in ("cmdline", "environ"):
             self.assertNotIn(KEY.encode(), pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes())
 
@@ -327,6 +334,16 @@ class TheBuiltinAgent(GatewayTest):
                 spent = self.spent(run)
                 self.assertEqual((spent["requests"], spent["retries"], spent["estimated"]), (0, 1, 0))
                 self.assertEqual(spent["usage"], transcript["usage"])
+
+    def test_an_error_within_a_stream_carries_no_key_into_the_transcript(self):
+        self.start([{"models": [model]} for model in DIALECTS])
+        for run, model in enumerate(DIALECTS):
+            with self.subTest(model=model):
+                leaks = Answer(pieces=['data: {"type":"error","error":{"type":"x","message":"wrong: ', KEY_SENT, '"}}\n\n'])
+                self.provider.script = [leaks] * 4  # it is asked for again three times
+                transcript = builtin_agent.play(self, self.folder / f"{run}.sock", model)
+                self.assertNotIn(KEY, json.dumps(transcript))
+                self.assertIn("[key removed]", json.dumps(transcript))
 
 
 class Restarted(GatewayTest):
