@@ -14,6 +14,10 @@ namespace {
 constexpr std::array<std::string_view, 6> answer_headers = {"content-type",   "request-id",   "retry-after",
                                                             "retry-after-ms", "x-request-id", "x-should-retry"};
 
+/// An error's body that may say how long to wait: bytes, and for how long it is waited for.
+constexpr std::size_t longest_held = 64U << 10U;
+constexpr seconds held_deadline{5};
+
 bool is_good(unsigned status) {
     return status >= 200 && status < 300;
 }
@@ -156,6 +160,33 @@ void exchange::head_came(curl::http_head head) {
     if (over_) {
         return;
     }
+    if (up_->stored == store_mode::replay || !may_ask_in_body(head.status, head.headers)) {
+        answer_came(head);
+        return;
+    }
+    held_.emplace(held_error{std::move(head), {}});
+    timer_.expires_after(held_deadline);
+    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
+        const auto self = weak.lock();
+        if (self && !stopped && !self->over_ && self->held_) {
+            self->release_error();
+        }
+    });
+}
+
+/// From here on it is as if the wait had been in a header.
+void exchange::release_error() {
+    timer_.cancel();
+    auto held = std::move(*held_);
+    held_.reset();
+    if (const auto wait = asked_wait_in_body(held.body)) {
+        held.head.headers.emplace_back("retry-after-ms", std::to_string(wait->count()));
+    }
+    answer_came(held.head);
+    data_came(held.body); // of an answer that is passed on
+}
+
+void exchange::answer_came(const curl::http_head& head) {
     if (!is_good(head.status)) {
         const auto wait = is_limit(head.status) ? asked_wait(head.headers, std::chrono::system_clock::now())
                                                 : std::optional<milliseconds>();
@@ -175,6 +206,13 @@ void exchange::head_came(curl::http_head head) {
 }
 
 void exchange::data_came(std::string_view bytes) {
+    if (held_) {
+        held_->body += bytes;
+        if (held_->body.size() > longest_held) {
+            release_error();
+        }
+        return;
+    }
     if (over_ || !head_) {
         return;
     }
@@ -195,6 +233,12 @@ void exchange::pass_on(std::string_view bytes) {
 void exchange::transfer_ended(const result<void>& how) {
     if (over_) {
         return;
+    }
+    if (held_) {
+        release_error();
+        if (!head_) {
+            return; // it is asked again
+        }
     }
     if (head_) {
         settle(how.has_value());
@@ -282,7 +326,8 @@ void exchange::cancel() {
     if (over_) {
         return;
     }
-    const bool sent = began_.has_value();
+    const bool sent = began_.has_value() && !held_; // a refusal costs nothing
+    held_.reset();
     on_ = {[](auto) {}, [](auto) {}, [](auto) {}, [](auto) {}};
     transfer_.reset();
     if (turn_) {

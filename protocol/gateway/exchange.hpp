@@ -67,11 +67,17 @@ class exchange : public std::enable_shared_from_this<exchange> {
 
   private:
     using clock = std::chrono::steady_clock;
+    struct held_error {
+        curl::http_head head;
+        std::string body;
+    };
 
     void replay();
     void wait_for_turn();
     void send();
     void head_came(curl::http_head head);
+    void release_error();
+    void answer_came(const curl::http_head& head);
     void data_came(std::string_view bytes);
     void pass_on(std::string_view bytes);
     void transfer_ended(const result<void>& how);
@@ -98,6 +104,7 @@ class exchange : public std::enable_shared_from_this<exchange> {
     std::optional<clock::time_point> began_; ///< has it, since then
     std::optional<clock::time_point> waits_; ///< the run does, since then: for the turn and all attempts
     unsigned retries_ = 0;
+    std::optional<held_error> held_;      ///< until its body has said how long to wait
     std::optional<curl::http_head> head_; ///< passed on
     std::optional<usage_watch> watch_;
     std::optional<key_filter> filter_; ///< with head_: of the body

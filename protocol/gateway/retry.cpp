@@ -1,5 +1,7 @@
 #include "protocol/gateway/retry.hpp"
 
+#include "protocol/core/json_text.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -38,6 +40,11 @@ bool is_transient(unsigned status) {
     return status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
+const json* value_of(const json& object, const char* key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found == object.end() ? nullptr : &*found;
+}
+
 bool wants_retry(const attempt_end& end) {
     const auto word = curl::find_header(end.headers, "x-should-retry");
     if (word == "true" || word == "false") {
@@ -58,6 +65,44 @@ std::optional<milliseconds> asked_wait(const curl::http_headers& headers, wall_t
     }
     if (const auto at = date(text)) {
         return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(*at - now));
+    }
+    return std::nullopt;
+}
+
+bool may_ask_in_body(unsigned status, const curl::http_headers& headers) {
+    constexpr unsigned resource_exhausted = 429;
+    constexpr unsigned unavailable = 503;
+    return (status == resource_exhausted || status == unavailable) &&
+           curl::find_header(headers, "retry-after-ms").empty() && curl::find_header(headers, "retry-after").empty();
+}
+
+std::optional<milliseconds> asked_wait_in_body(std::string_view body) {
+    const auto parsed = parse_json(body);
+    if (!parsed) {
+        return std::nullopt;
+    }
+    // A stream that is no stream of events is a list, and so is its error.
+    const auto& whole = parsed->is_array() && parsed->size() == 1 ? parsed->front() : *parsed;
+    const json* error = value_of(whole, "error");
+    const json* details = error == nullptr ? nullptr : value_of(*error, "details");
+    if (details == nullptr || !details->is_array()) {
+        return std::nullopt;
+    }
+    for (const auto& one : *details) {
+        const json* type = value_of(one, "@type");
+        const json* delay = value_of(one, "retryDelay");
+        if (type == nullptr || *type != "type.googleapis.com/google.rpc.RetryInfo" || delay == nullptr ||
+            !delay->is_string()) {
+            continue;
+        }
+        std::string_view text = delay->get_ref<const std::string&>();
+        if (!text.ends_with('s')) {
+            continue;
+        }
+        text.remove_suffix(1);
+        if (const auto s = number(text)) {
+            return milliseconds(std::llround(std::ceil(std::min(*s, longest_seconds) * 1000)));
+        }
     }
     return std::nullopt;
 }

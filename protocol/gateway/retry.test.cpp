@@ -60,6 +60,33 @@ TEST_CASE("the server's own wait is kept, in milliseconds, seconds or as a date"
     CHECK(after({429, {{"retry-after-ms", "nan"}}}) == milliseconds(500));
 }
 
+TEST_CASE("the wait that Google's servers ask for stands in the body") {
+    const auto with = [](const std::string& delay) {
+        return R"({"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},)"
+               R"({"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":)" +
+               delay + "}]}}";
+    };
+    CHECK(asked_wait_in_body(with(R"("3s")")) == milliseconds(3000));
+    CHECK(asked_wait_in_body(with(R"("3.4200001s")")) == milliseconds(3421));
+    CHECK(asked_wait_in_body("[" + with(R"("0s")") + "]") == milliseconds(0));
+    CHECK(asked_wait_in_body(with(R"("-1s")")) == milliseconds(0));
+    CHECK(asked_wait_in_body(with(R"("1e300s")")) > rule.longest_asked);
+    for (const auto& none :
+         {with("3"), with(R"("3")"), with(R"("s")"), with(R"("soons")"), with("null"), std::string("{}"), std::string(),
+          std::string("<html>"), std::string(R"({"error":"3s"})"),
+          std::string(R"({"error":{"details":[7,{"retryDelay":"3s"}]}})"), std::string(100'000, '[')}) {
+        CAPTURE(none.substr(0, 100));
+        CHECK_FALSE(asked_wait_in_body(none));
+    }
+    for (const unsigned status : {429U, 503U}) {
+        CHECK(may_ask_in_body(status, {}));
+        CHECK_FALSE(may_ask_in_body(status, {{"Retry-After", "1"}}));
+        CHECK_FALSE(may_ask_in_body(status, {{"retry-after-ms", "1"}}));
+    }
+    CHECK_FALSE(may_ask_in_body(400, {}));
+    CHECK_FALSE(may_ask_in_body(200, {}));
+}
+
 TEST_CASE("a wait that is too long to be sat out is none") {
     CHECK(after({429, {{"retry-after", "300"}}}));
     CHECK_FALSE(after({429, {{"retry-after", "301"}}}));

@@ -132,6 +132,25 @@ class Again(GatewayTest):
         self.assertEqual(self.ask()[0], 200)
         self.assertGreaterEqual(time.monotonic() - begun, 1.0)
 
+    def test_the_wait_that_google_asks_for_in_the_body_is_kept(self):
+        def limited(delay):
+            details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
+            body = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}
+            return Answer(429, [json.dumps(body)], {"Content-Type": "application/json"})
+
+        self.provider.script = [limited("1.2s"), Answer(pieces=gemini_stream())]
+        self.start([{"models": ["gemini/g"]}])
+        begun = time.monotonic()
+        self.assertEqual(self.ask({}, GEMINI + "?alt=sse")[0], 200)
+        self.assertGreaterEqual(time.monotonic() - begun, 1.2)
+        self.assertEqual(self.spent()["retries"], 1)
+        # Nobody sits an hour out: the refusal is passed on, as a whole.
+        self.provider.script = [limited("3600s")]
+        status, headers, body = self.ask({}, GEMINI + "?alt=sse")
+        self.assertEqual((status, headers["Retry-After-Ms"]), (429, "3600000"))
+        self.assertEqual(json.loads(body)["error"]["details"][0]["retryDelay"], "3600s")
+        self.assertEqual(len(self.provider.requests), 3)
+
     def test_what_the_request_is_to_blame_for_is_not(self):
         for status in (400, 401, 403, 404, 413, 422):
             self.provider.script.append(error(status))
