@@ -126,11 +126,11 @@ result<double> measure_floor(const fs::path& program, const std::vector<std::str
     std::unique_ptr<std::FILE, decltype(close)> output(::popen(line.c_str(), "re"), close);
     std::string text(4096, '\0');
     text.resize(output ? std::fread(text.data(), 1, text.size(), output.get()) : 0);
-    const json said = json::parse(text, nullptr, false);
-    if (!said.is_object() || !said.contains("per_s") || !said["per_s"].is_number()) {
+    const auto said = parse_json(text);
+    if (!said || !said->is_object() || !said->contains("per_s") || !(*said)["per_s"].is_number()) {
         return harness_failure(fmt::format("{} printed no figure: {}", program.string(), text));
     }
-    return said["per_s"].get<double>();
+    return (*said)["per_s"].get<double>();
 }
 
 run_options example_runs(const char* example) {

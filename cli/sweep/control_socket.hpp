@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/sweep/sweep_control.hpp"
+#include "protocol/core/units.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -19,15 +20,23 @@ namespace chalk::cli {
 /// error_class::config: what is wrong with the line.
 [[nodiscard]] result<actors::sweep_control> parse_control(std::string_view line);
 
-/// Owner: the command, while its sweep runs. Its destructor removes the socket.
+/// Of a connection. Past one of them it is hung up on, after an error where a request was understood.
+struct control_deadlines {
+    milliseconds transfer{10'000}; ///< for the request to come, and for the answer to be taken
+    milliseconds answer{60'000};   ///< for the sweep to have one
+};
+
+/// Owner: the command, while its sweep runs. Its destructor removes the socket and ends what is connected; the handler
+/// is not called after it. It must not run within the handler.
 class control_socket {
   public:
     /// Called on the io thread; must not block. The answer may come later, from any thread, or never.
     using handler = std::function<void(actors::sweep_control, std::function<void(result<std::string>)>)>;
 
     /// error_class::sandbox names the socket and the system's reason.
-    [[nodiscard]] static result<std::unique_ptr<control_socket>>
-    open(boost::asio::io_context& io, const std::filesystem::path& folder, handler handle);
+    [[nodiscard]] static result<std::unique_ptr<control_socket>> open(boost::asio::io_context& io,
+                                                                      const std::filesystem::path& folder,
+                                                                      handler handle, control_deadlines deadlines = {});
     control_socket() = default;
     control_socket(const control_socket&) = delete;
     control_socket& operator=(const control_socket&) = delete;

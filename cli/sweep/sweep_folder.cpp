@@ -218,7 +218,12 @@ result<stored_sweep_parts> read_sweep(const fs::path& folder) {
     if (!text) {
         return text.error();
     }
-    auto how = run_options_from_json(json::parse(*text, nullptr, false));
+    const auto stored = parse_json(*text);
+    if (!stored) {
+        return config_failure(fmt::format("{}: line {}: {}", (folder / options_name).string(), stored.error().line,
+                                          stored.error().message));
+    }
+    auto how = run_options_from_json(*stored);
     if (!how) {
         return how.error();
     }
