@@ -453,6 +453,11 @@ TEST_CASE("a request has no more time than the step, and running into that is th
     CHECK(std::get<limit_reached>(at<agent_loop::record>(next, 0).body).limit == limit_kind::time);
     at<agent_loop::finish_step>(next, 1);
 
+    agent_loop patient({}, config::defaults::external_message); // a person may be behind it
+    CHECK(at<agent_loop::ask_model>(patient.begin_step(0, t0), 0).deadline == 2h);
+    CHECK(at<agent_loop::fail>(patient.on_failed_turn({timeout_failure("too slow")}, 2h, t0 + 2h), 0).why.kind ==
+          error_class::timeout);
+
     agent_loop endless({});
     (void)endless.begin_step(0, t0);
     CHECK(at<agent_loop::fail>(endless.on_failed_turn({timeout_failure("too slow")}, 1h, t0 + 1h), 0).why.kind ==

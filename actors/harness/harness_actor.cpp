@@ -227,7 +227,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             return;
         }
         const auto turn_deadline =
-            config::has_external_agent(options_.config) ? defaults::external_message : defaults::model_turn;
+            config::has_external_agent(options_.config) ? options_.external_message : defaults::model_turn;
         state.agent = spawn_agent(
             this,
             {options_.config.agent, options_.config.limit, std::move(*mind), make_spending_question(), turn_deadline},

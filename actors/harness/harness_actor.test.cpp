@@ -3,7 +3,9 @@
 #include "actors/harness/interfaces.hpp"
 #include "actors/messages.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
+#include <boost/asio/local/stream_protocol.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
 using namespace chalk;
@@ -214,6 +216,41 @@ TEST_CASE("a tool server that cannot bind is an error of class config", "[harnes
     run.mcp.host = "192.0.2.1"; // of a block that no machine has
     s.start(run);
     CHECK(s.heard.only<run_failed>().kind == error_class::config);
+    CHECK_FALSE(s.end());
+}
+
+TEST_CASE("an external agent's message that does not come in time is an error of class timeout", "[harness]") {
+    namespace asio = boost::asio;
+    using asio::local::stream_protocol;
+    stage s;
+    const test::temporary_folder folder;
+    const auto where = (folder.path() / "gateway.sock").string();
+    stream_protocol::acceptor gateway(s.io, stream_protocol::endpoint(where));
+    std::optional<stream_protocol::socket> asked; // and never answered
+    gateway.async_accept([&](const boost::system::error_code& failed, stream_protocol::socket from) {
+        if (!failed) {
+            asked.emplace(std::move(from));
+        }
+    });
+    harness_options options;
+    options.config = noop_run("[]");
+    options.config.use_fake_model = false;
+    options.config.agent = "external";
+    options.config.backend_uri = "http://127.0.0.1:1/";
+    options.gateway_socket = where;
+    options.external_message = 100ms;
+    s.harness = spawn_harness(s.owner.ptr(), s.io, std::move(options), s.sink);
+    s.owner->monitor(s.harness);
+    s.settle();
+    while (s.heard.names().empty() || s.heard.names().back() != "ErrorEvent") {
+        s.io.restart();
+        REQUIRE(s.io.run_one_for(20s) != 0);
+        s.settle();
+    }
+    CHECK(asked);
+    const auto& failed = s.heard.only<run_failed>();
+    CHECK(failed.kind == error_class::timeout);
+    CHECK_THAT(failed.message, Catch::Matchers::Contains("external agent, step 0, turn 0"));
     CHECK_FALSE(s.end());
 }
 

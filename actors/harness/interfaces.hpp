@@ -6,6 +6,7 @@
 
 #include "actors/harness/student_firewall.hpp"
 #include "actors/messages.hpp"
+#include "config/defaults.hpp"
 #include "config/run_config.hpp"
 #include "runtimes/confinement/student_commands.hpp"
 
@@ -56,6 +57,8 @@ struct harness_options {
     bool listens = true;          ///< false: the tools have no MCP port (`chalk bench dispatch`)
     bool prepare_only = false;    ///< makes /tmp/chalk_prepared_<run id> when ready
     std::string confinement_note; ///< which confinement is in force; logged when the task is set up
+    /// Of an external agent: the longest that one message may take. Another than the default is for tests.
+    milliseconds external_message = config::defaults::external_message;
 };
 
 /// Spawned by the run actor or by the inner harness's main. `io` outlives the actor. Events go to `sink`.

@@ -70,11 +70,12 @@ class asking : public std::enable_shared_from_this<asking> {
     }
 
     void ended(const std::optional<net::http_problem>& problem) {
-        if (problem && problem->kind == net::http_problem::what::deadline) {
+        const auto now = boost::asio::steady_timer::clock_type::now();
+        if (problem && (problem->kind == net::http_problem::what::deadline || now >= until_)) {
             end(timeout_failure(
                 fmt::format("the backend sent no message within {} s", asked_.deadline.count() / 1000)));
         } else if (problem) {
-            pause_.expires_after(ask_again);
+            pause_.expires_at(std::min(now + ask_again, until_));
             pause_.async_wait([weak = weak_from_this()](const boost::system::error_code& stopped) {
                 if (const auto self = weak.lock(); self && !stopped && self->done_) {
                     self->post();
