@@ -1,16 +1,20 @@
 #include "protocol/backend/carrier.hpp"
 #include "protocol/gateway/key_filter.hpp"
+#include "protocol/net/proxy.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <boost/beast/websocket.hpp>
 #include <boost/beast/websocket/ssl.hpp>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -75,6 +79,8 @@ class websocket_carrier final : public carrier, public std::enable_shared_from_t
         tcp::resolver resolver;
         beast::flat_buffer buffer;
         websocket::response_type response;
+        std::optional<net::http_proxy> proxy;
+        std::optional<beast::http::response_parser<beast::http::empty_body>> proxy_answer;
         std::string out;
         bool open = false; ///< the handshake is done
         bool writing = false;
@@ -104,26 +110,74 @@ class websocket_carrier final : public carrier, public std::enable_shared_from_t
             link_ = std::make_shared<connection>(io_);
         }
         link_->stream.read_message_max(most_answer);
+        auto proxy = net::find_proxy(where_.host, secure, [](const char* name) {
+            const auto* value = std::getenv(name);
+            return std::string(value == nullptr ? "" : value);
+        });
+        if (!proxy) {
+            fail_later(proxy.error().message);
+            return;
+        }
+        link_->proxy = std::move(*proxy);
         link_->resolver.async_resolve(
-            where_.host, std::to_string(where_.port),
-            mine<tcp::resolver::results_type>(
-                [](websocket_carrier& self, const beast::error_code& failed, const tcp::resolver::results_type& found) {
-                    if (failed) {
-                        self.fail("cannot find its host: " + failed.message());
-                        return;
+            link_->proxy ? link_->proxy->host : where_.host,
+            std::to_string(link_->proxy ? link_->proxy->port : where_.port),
+            mine<tcp::resolver::results_type>([](websocket_carrier& self, const beast::error_code& failed,
+                                                 const tcp::resolver::results_type& found) {
+                if (failed) {
+                    self.fail(fmt::format("cannot find {}: {}", self.next_hop("its host"), failed.message()));
+                    return;
+                }
+                auto& lowest = beast::get_lowest_layer(self.link_->stream);
+                lowest.expires_after(connect_deadline);
+                lowest.async_connect(found, self.mine<tcp::endpoint>([](websocket_carrier& again,
+                                                                        const beast::error_code& refused,
+                                                                        const tcp::endpoint&) {
+                    if (refused) {
+                        again.fail(fmt::format("cannot connect to {}: {}", again.next_hop("it"), refused.message()));
+                    } else if (again.link_->proxy) {
+                        again.ask_proxy();
+                    } else {
+                        again.connected();
                     }
-                    auto& lowest = beast::get_lowest_layer(self.link_->stream);
-                    lowest.expires_after(connect_deadline);
-                    lowest.async_connect(
-                        found, self.mine<tcp::endpoint>([](websocket_carrier& again, const beast::error_code& refused,
-                                                           const tcp::endpoint&) {
-                            if (refused) {
-                                again.fail("cannot connect: " + refused.message());
-                            } else {
-                                again.connected();
-                            }
-                        }));
                 }));
+            }));
+    }
+
+    [[nodiscard]] std::string next_hop(std::string_view otherwise) const {
+        return link_->proxy ? "the proxy " + link_->proxy->name() : std::string(otherwise);
+    }
+
+    /// For a tunnel: plain websockets too go through one (RFC 6455, section 4.1).
+    void ask_proxy() {
+        link_->out = link_->proxy->connect_request(where_.host, where_.port);
+        asio::async_write(beast::get_lowest_layer(link_->stream), asio::buffer(link_->out),
+                          mine<std::size_t>([](websocket_carrier& self, const beast::error_code& failed, std::size_t) {
+                              if (failed) {
+                                  self.fail(fmt::format("{} broke off: {}", self.next_hop(""), failed.message()));
+                              } else {
+                                  self.hear_proxy();
+                              }
+                          }));
+    }
+
+    void hear_proxy() {
+        auto& parser = link_->proxy_answer.emplace();
+        parser.skip(true); // a tunnel has no body
+        beast::http::async_read_header(
+            beast::get_lowest_layer(link_->stream), link_->buffer, parser,
+            mine<std::size_t>([](websocket_carrier& self, const beast::error_code& failed, std::size_t) {
+                if (failed) {
+                    self.fail(fmt::format("{} broke off: {}", self.next_hop(""), failed.message()));
+                } else if (const auto& answer = self.link_->proxy_answer->get();
+                           beast::http::to_status_class(answer.result()) != beast::http::status_class::successful) {
+                    self.declined(answer, "from " + self.next_hop(""));
+                } else if (self.link_->buffer.size() > 0) {
+                    self.fail(self.next_hop("") + " says more than it was asked");
+                } else {
+                    self.connected();
+                }
+            }));
     }
 
     void connected() {
@@ -162,7 +216,7 @@ class websocket_carrier final : public carrier, public std::enable_shared_from_t
                                               self.read();
                                               self.write();
                                           } else if (failed == websocket::error::upgrade_declined) {
-                                              self.declined();
+                                              self.declined(self.link_->response, "instead of a websocket");
                                           } else {
                                               self.fail("no websocket: " + failed.message());
                                           }
@@ -170,15 +224,16 @@ class websocket_carrier final : public carrier, public std::enable_shared_from_t
     }
 
     /// The server answered with a status of HTTP, which says whether it is worth another try.
-    void declined() {
+    template<class Response>
+    void declined(const Response& answer, std::string_view what) {
         curl::http_headers headers;
         for (const auto* name : {"retry-after", "retry-after-ms", "x-should-retry"}) {
-            if (const auto found = link_->response.find(name); found != link_->response.end()) {
+            if (const auto found = answer.find(name); found != answer.end()) {
                 headers.emplace_back(name, std::string(found->value()));
             }
         }
-        const auto status = link_->response.result_int();
-        fail({{status, std::move(headers)}, fmt::format("HTTP {} instead of a websocket", status)});
+        const auto status = answer.result_int();
+        fail({{status, std::move(headers)}, fmt::format("HTTP {} {}", status, what)});
     }
 
     void write() {

@@ -1,12 +1,16 @@
 """The backend sink and the external agent, as a user meets them, against the reference server."""
 
+import base64
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
@@ -20,6 +24,56 @@ TOKEN = "marker-token-5e21c9"
 HELLO = SOURCE / "examples/hello"
 NAMESPACES = ("--runtime", "namespaces")
 HERE = ("--no-containerized",)
+
+
+class TunnelProxy(socketserver.ThreadingTCPServer):
+    """An HTTP proxy that makes tunnels, whatever host they are for, to one port of this machine."""
+
+    daemon_threads = True
+
+    def __init__(self, port, status=200):
+        super().__init__(("127.0.0.1", 0), Tunnel)
+        self.port, self.status, self.asked = port, status, []
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server_address[1]}"
+
+    def stop(self):
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request, client_address):
+        """One side went away."""
+
+
+class Tunnel(socketserver.StreamRequestHandler):
+    def handle(self):
+        line = self.rfile.readline().decode().strip()
+        headers = {}
+        while text := self.rfile.readline().decode().strip():
+            name, _, value = text.partition(":")
+            headers[name.lower()] = value.strip()
+        self.server.asked.append((line, headers.get("proxy-authorization")))
+        if self.server.status != 200:
+            self.wfile.write(f"HTTP/1.1 {self.server.status} No\r\nContent-Length: 0\r\n\r\n".encode())
+            return
+        with socket.create_connection(("127.0.0.1", self.server.port)) as far:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=self.pump, args=(far, self.request), daemon=True)
+            back.start()
+            self.pump(self.request, far)
+            back.join()
+
+    @staticmethod
+    def pump(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the other side went away
 
 
 class BackendTest(ChalkTest):
@@ -69,17 +123,23 @@ class Sink(BackendTest):
                 self.assert_all_delivered(document)
                 self.assertNotIn(TOKEN, result.stdout + result.stderr + json.dumps(document))
 
-    def test_tls_is_checked(self):
+    def certify(self, name):
+        """A server's key and certificate for `name` in one file, beside ca.pem; None where openssl is missing."""
         if shutil.which("openssl") is None:
-            self.skipTest("openssl is missing: apt install openssl")
+            return None
         certificate = self.folder / "server.pem"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=backend",
-             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", certificate, "-out", self.folder / "ca.pem"],
+             "-addext", f"subjectAltName={name}", "-keyout", certificate, "-out", self.folder / "ca.pem"],
             check=True, capture_output=True, timeout=60)
         with certificate.open("a", encoding="utf-8") as file:
             file.write((self.folder / "ca.pem").read_text(encoding="utf-8"))
-        self.server.certificate = certificate
+        return certificate
+
+    def test_tls_is_checked(self):
+        self.server.certificate = self.certify("IP:127.0.0.1")
+        if self.server.certificate is None:
+            self.skipTest("openssl is missing: apt install openssl")
         self.server.start()
         for scheme in ("https", "wss"):
             with self.subTest(scheme=scheme):
@@ -93,6 +153,42 @@ class Sink(BackendTest):
                 _, document = self.run_with(self.config(scheme=scheme))
                 self.assert_outcome(document, "passed")
                 self.assertEqual(self.backend.streams, {}, "nothing goes to whom nobody vouches for")
+
+    def test_websockets_go_through_the_proxy_of_the_environment(self):
+        # A name that nobody but the proxy knows: what arrives has come through it.
+        proxy = TunnelProxy(self.server.server_address[1])
+        self.addCleanup(proxy.stop)
+        certified = self.certify("DNS:backend.invalid")
+        if certified:
+            self.server.certificate = certified
+        self.server.start()
+        scheme, variable = ("wss", "https_proxy") if certified else ("ws", "http_proxy")
+        config = shell_config(turns(bash("echo 1")), backend_uri=f"{scheme}://backend.invalid:8700/runs")
+        env = {variable: f"http://me:p%40ss@{proxy.address}", "no_proxy": "", "NO_PROXY": "",
+               "SSL_CERT_FILE": str(self.folder / "ca.pem")}
+        _, document = self.run_with(config, env=env)
+        self.assert_outcome(document, "passed")
+        self.assert_all_delivered(document)
+        self.assertTrue(proxy.asked)
+        for line, authorization in proxy.asked:
+            self.assertEqual(line, "CONNECT backend.invalid:8700 HTTP/1.1")
+            self.assertEqual(authorization, "Basic " + base64.b64encode(b"me:p@ss").decode())
+
+    def test_a_proxy_that_refuses_or_cannot_be_used_is_named_without_its_password(self):
+        proxy = TunnelProxy(self.server.server_address[1], status=407)
+        self.addCleanup(proxy.stop)
+        self.server.start()
+        config = shell_config(turns(bash("echo 1")), backend_uri="ws://backend.invalid:8700/runs")
+        for address, level, words in [(f"http://me:hidden@{proxy.address}", "error", f"HTTP 407 from the proxy {proxy.address}"),
+                                      (f"socks5://me:hidden@{proxy.address}", "warning", "http_proxy names no proxy")]:
+            with self.subTest(words=words):
+                _, document = self.run_with(config, env={"http_proxy": address, "no_proxy": "", "NO_PROXY": ""})
+                self.assert_outcome(document, "passed")
+                said = [event for event in events(document, "LogEvent") if event["source"] == "backend"]
+                self.assertEqual(said[0]["level"], level, said)
+                self.assertIn(words, said[0]["text"])
+                self.assertNotIn("hidden", json.dumps(document))
+        self.assertEqual(self.backend.streams, {})
 
     @needs_root
     def test_errors_and_dropped_connections_lose_and_reorder_nothing(self):
