@@ -3,7 +3,6 @@
 #include "actors/harness/environment_process.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
-#include "config/environment_manifest.hpp"
 #include "protocol/core/hand_on.hpp"
 #include "protocol/core/sandbox_layout.hpp"
 
@@ -171,7 +170,8 @@ std::string joined(const std::vector<int>& numbers) {
 } // namespace
 
 environment_launch launch_of(const harness_options& options) {
-    return {options.places, options.student, options.config.id.str(), options.config.seed};
+    return {options.places, config::load_environment_manifest(options.places.environment), options.student,
+            options.config.id.str(), options.config.seed};
 }
 
 json environment_paths(const harness_places& places) {
@@ -185,7 +185,7 @@ json environment_paths(const harness_places& places) {
 }
 
 result<process::command> host_command(const environment_launch& launch) {
-    auto manifest = config::load_environment_manifest(launch.places.environment);
+    const auto& manifest = launch.manifest;
     if (!manifest) {
         return manifest.error();
     }

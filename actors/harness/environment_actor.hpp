@@ -6,16 +6,19 @@
 #pragma once
 
 #include "actors/harness/messages.hpp"
+#include "config/environment_manifest.hpp"
 
 namespace chalk::actors {
 
 struct environment_launch {
     harness_places places;
+    result<config::environment_manifest> manifest{}; ///< or why it cannot be read: then no host starts
     confinement::student_settings student;
     std::string run;                   ///< CHALK_RUN_ID of the host; empty: not set
     std::optional<std::uint64_t> seed; ///< CHALK_SEED of the host; absent: not set
 };
 
+/// Reads the environment's manifest.
 [[nodiscard]] environment_launch launch_of(const harness_options& options);
 
 /// How the environment host of `launch` is started: the manifest's command, or Python's chalk.host.

@@ -12,7 +12,6 @@
 #include "actors/harness/tool_server.hpp"
 #include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
-#include "config/environment_manifest.hpp"
 #include "config/external_agent.hpp"
 #include "protocol/transcript/transcript.hpp"
 #include "runtimes/confinement/watchdog/watchdog.hpp"
@@ -171,11 +170,12 @@ class harness : public harness_core::stateful_base<harness_state> {
             send(self(), tool_trouble{checked.error()});
             return;
         }
-        take_step_time();
         if (options_.config.environment == config::noop_environment) {
             state.noop.emplace();
         } else {
-            state.environment = spawn_environment(this, io_, launch_of(options_), environment_owner(self()));
+            auto launch = launch_of(options_);
+            take_step_time(launch.manifest);
+            state.environment = spawn_environment(this, io_, std::move(launch), environment_owner(self()));
             adopt(state.environment);
         }
         json what = {{"name", options_.config.task}, {"args", options_.config.task_args}};
@@ -186,13 +186,9 @@ class harness : public harness_core::stateful_base<harness_state> {
     }
 
     /// An environment may say how long a step may take; a run config that says so itself stands above it.
-    void take_step_time() {
-        const auto launch = launch_of(options_);
-        if (options_.config.limit.max_time || options_.config.environment == config::noop_environment) {
-            return;
-        }
-        const auto manifest = config::load_environment_manifest(launch.places.environment);
-        if (manifest && manifest->step_time) { // a manifest that cannot be read fails the host's start
+    void take_step_time(const result<config::environment_manifest>& manifest) {
+        // A manifest that cannot be read fails the host's start.
+        if (manifest && manifest->step_time && !options_.config.limit.max_time) {
             options_.config.limit.max_time = manifest->step_time;
             log({log_level::info, "chalk",
                  fmt::format("a step may take {} s, as the environment says", manifest->step_time->count())});

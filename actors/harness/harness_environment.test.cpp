@@ -116,6 +116,7 @@ outcome_of_run run_locally(const config::run_config& run, const fs::path& out = 
         owner->send_exit(sink, caf::exit_reason::user_shutdown);
         owner->receive([&](caf::down_msg&) {}, caf::after(60s) >> [] {});
     }
+    REQUIRE((*places)->hand_over().has_value());
     REQUIRE((*places)->remove(true).has_value());
     return got;
 }
@@ -245,7 +246,6 @@ TEST_CASE("a host that cannot be started, ends at once or speaks nonsense is an 
 TEST_CASE("the student's bash works in the workdir, and artifacts are saved from there", "[environment]") {
     environment_folder e;
     e.write("student_data/given.txt", "given");
-    e.write("out/keep", "");
     e.python("class T(Task):\n"
              "    steps = [Step(name='s', instructions='go', judge=Always(),\n"
              "                  extra_config={'extra_artifact_paths': ['*.txt', 'link', '../escape']})]\n"
@@ -263,6 +263,7 @@ TEST_CASE("the student's bash works in the workdir, and artifacts are saved from
     CHECK(fs::exists(out / "step-0/a.txt"));
     CHECK_FALSE(fs::exists(out / "step-0/b.txt"));
     CHECK_FALSE(fs::exists(out / "step-0/link"));
+    CHECK_FALSE(fs::exists(out / "step-1"));
     CHECK(std::holds_alternative<task_completed>(got.last()));
 }
 

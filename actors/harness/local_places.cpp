@@ -26,13 +26,13 @@ result<void> provide(const fs::path& from, const fs::path& to) {
 } // namespace
 
 result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_pool> pool,
-                                                         const config::run_config& config, fs::path out,
+                                                         const config::run_config& config, fs::path artifacts,
                                                          fs::path python, fs::path file_tool) {
     std::unique_ptr<local_places> made(new local_places());
     made->file_tool_ = std::move(file_tool);
     made->places_.environment = config.environment;
     made->places_.python = std::move(python);
-    made->places_.out = std::move(out);
+    made->artifacts_ = std::move(artifacts);
     if (config.environment == config::noop_environment) {
         return made;
     }
@@ -46,6 +46,7 @@ result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_p
     places.workdir = made->folder_ / "workdir";
     places.root_data = made->folder_ / "root_data";
     places.intermediate_data = made->folder_ / "intermediate_data";
+    places.out = made->folder_ / "out";
     const std::pair<const char*, fs::path> data[] = {
         {"student_data", places.workdir / "data"},
         {"shared_data", places.workdir / "shared"},
@@ -78,6 +79,24 @@ harness_options local_places::options(config::run_config config, bool prepare_on
     options.confinement_note = "none: the student's tools run on this machine as the user who started chalk "
                                "(--no-containerized)";
     return options;
+}
+
+result<void> local_places::hand_over() {
+    std::error_code ec;
+    if (folder_.empty() || artifacts_.empty() || fs::is_empty(places_.out, ec)) {
+        return {};
+    }
+    if (!ec) {
+        fs::create_directories(artifacts_, ec);
+    }
+    if (!ec) {
+        // To another disk it could not be renamed.
+        fs::copy(places_.out, artifacts_,
+                 fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing,
+                 ec);
+    }
+    return ec ? harness_failure(fmt::format("cannot save the artifacts in {}: {}", artifacts_.string(), ec.message()))
+              : result<void>{};
 }
 
 fs::path local_places::keep() noexcept {

@@ -1,15 +1,19 @@
 #include "actors/harness/place_pool.hpp"
 
 #include "actors/harness/left_places.hpp"
+#include "protocol/core/unique_fd.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <iterator>
+#include <memory>
+#include <string_view>
 #include <system_error>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -21,6 +25,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t most_kept = 256;
+/// The environment may run student code as another user: the folder can be passed through, but not listed.
+constexpr mode_t root_mode = 0711;
 
 result<fs::path> make_folder() {
     auto name = local_folder_template();
@@ -28,9 +34,8 @@ result<fs::path> make_folder() {
         return harness_failure(fmt::format("cannot make {}: {}", name, std::generic_category().message(errno)));
     }
     const fs::path folder = name;
-    // The environment may run student code as another user: the folder can be passed through, but not listed.
     fs::path at = folder;
-    bool made = ::chmod(name.c_str(), 0711) == 0;
+    bool made = ::chmod(name.c_str(), root_mode) == 0;
     for (const auto& [path, mode] : place_shapes) {
         if (made) {
             at = folder / path;
@@ -47,43 +52,59 @@ result<fs::path> make_folder() {
     return folder;
 }
 
-/// Whether `folder` is one of ours, by its path in `root`: those stay.
-bool is_shape(const fs::path& root, const fs::path& folder) {
-    return std::ranges::any_of(place_shapes, [&](const place_shape& one) { return root / one.path == folder; });
-}
-
-/// A folder of our own as it was made, with nothing set that its next files would inherit; a link to one is not.
-bool is_as_made(const fs::path& folder, mode_t mode) {
-    struct stat found {};
-    return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && (found.st_mode & 07777U) == mode &&
-           found.st_uid == ::geteuid() && found.st_gid == ::getegid() && ::llistxattr(folder.c_str(), nullptr, 0) <= 0;
-}
-
-/// False: it is not what it was made as, or something in it would not go.
-bool empty_out(const fs::path& root) {
-    std::error_code ec;
-    const auto remove_all_in = [&](const fs::path& folder) {
-        std::vector<fs::path> inside;
-        for (fs::directory_iterator entry(folder, ec), end; !ec && entry != end; entry.increment(ec)) {
-            if (!is_shape(root, entry->path())) {
-                inside.push_back(entry->path());
+/// Whether `name` in the folder `parent` ("" is the root) is one of ours: those stay.
+bool is_shape(std::string_view parent, std::string_view name) {
+    return std::ranges::any_of(place_shapes, [&](const place_shape& one) {
+        std::string_view path = one.path;
+        if (!parent.empty()) {
+            if (!path.starts_with(parent) || path.substr(parent.size(), 1) != "/") {
+                return false;
             }
+            path.remove_prefix(parent.size() + 1);
         }
-        for (auto one = inside.begin(); !ec && one != inside.end(); ++one) {
-            fs::remove_all(*one, ec);
-        }
-    };
-    if (!is_as_made(root, 0711)) {
+        return path == name;
+    });
+}
+
+/// A folder of our own as it was made, with nothing set that its next files would inherit.
+bool is_as_made(int folder, mode_t mode) {
+    struct stat found {};
+    return ::fstat(folder, &found) == 0 && (found.st_mode & 07777U) == mode && found.st_uid == ::geteuid() &&
+           found.st_gid == ::getegid() && ::flistxattr(folder, nullptr, 0) <= 0;
+}
+
+/// Leaves our own folders alone. False: it is not what it was made as, or something in it would not go.
+bool empty_one(const fs::path& root, std::string_view shape, mode_t mode) {
+    const fs::path folder = shape.empty() ? root : root / shape;
+    // A link to a folder is none of ours.
+    unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened || !is_as_made(opened.get(), mode)) {
         return false;
     }
-    remove_all_in(root);
-    for (const auto& [path, mode] : place_shapes) {
-        if (ec || !is_as_made(root / path, mode)) {
-            return false;
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened.get()), ::closedir);
+    if (!entries) {
+        return false;
+    }
+    (void)opened.release(); // closed with `entries`
+    std::vector<fs::path> inside;
+    errno = 0;
+    while (const dirent* entry = ::readdir(entries.get())) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != ".." && !is_shape(shape, name)) {
+            inside.push_back(folder / name);
         }
-        remove_all_in(root / path);
+    }
+    std::error_code ec(errno, std::generic_category());
+    for (auto one = inside.begin(); !ec && one != inside.end(); ++one) {
+        fs::remove_all(*one, ec);
     }
     return !ec;
+}
+
+bool empty_out(const fs::path& root) {
+    return empty_one(root, "", root_mode) && std::ranges::all_of(place_shapes, [&](const place_shape& one) {
+               return empty_one(root, one.path, one.mode);
+           });
 }
 
 } // namespace

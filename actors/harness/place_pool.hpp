@@ -22,7 +22,7 @@ struct place_shape {
 };
 inline constexpr place_shape place_shapes[] = {
     {"workdir", 01777},  {"workdir/data", 0755},      {"workdir/shared", 0755},
-    {"root_data", 0700}, {"intermediate_data", 0700},
+    {"root_data", 0700}, {"intermediate_data", 0700}, {"out", 0700},
 };
 
 class place_pool {

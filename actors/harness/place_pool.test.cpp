@@ -22,10 +22,11 @@ void require_as_made(const fs::path& folder) {
     for (const auto& [path, mode] : place_shapes) {
         CHECK(mode_of(folder / path) == mode);
     }
-    CHECK(std::distance(fs::directory_iterator(folder), {}) == 3);
+    CHECK(std::distance(fs::directory_iterator(folder), {}) == 4);
     CHECK(std::distance(fs::directory_iterator(folder / "workdir"), {}) == 2);
     CHECK(fs::is_empty(folder / "workdir/data"));
     CHECK(fs::is_empty(folder / "root_data"));
+    CHECK(fs::is_empty(folder / "out"));
 }
 
 } // namespace

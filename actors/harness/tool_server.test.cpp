@@ -45,6 +45,7 @@ class tools_of_script {
                                                   script;
         environment_launch launch;
         launch.places.environment = folder_;
+        launch.manifest = config::load_environment_manifest(folder_);
         const auto environment_told = self_->spawn(environment_owner_of);
         const auto environment = spawn_environment(self_.ptr(), io_.context(), launch, environment_told);
         std::promise<std::uint16_t> listening;

@@ -41,7 +41,7 @@ result<void> make_output_places(const run_order& order) {
         return place_failure(ec, fmt::format("run {}: cannot make the folder of transcript_file {}",
                                              order.config.id.str(), order.config.transcript_file.string()));
     }
-    if (!make(order.artifacts_folder)) {
+    if (order.sandboxed && !make(order.artifacts_folder)) { // else it is made when there are any
         return place_failure(ec, fmt::format("run {}: cannot make the artifacts folder {}", order.config.id.str(),
                                              order.artifacts_folder.string()));
     }

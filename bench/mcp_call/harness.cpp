@@ -57,6 +57,7 @@ json measure_harness(const fs::path& folder, int count) {
     std::promise<void> registered;
     environment_launch launch;
     launch.places.environment = folder;
+    launch.manifest = config::load_environment_manifest(folder);
     const auto environment_told = self->spawn(environment_owner_of);
     const auto environment = spawn_environment(self.ptr(), io.context(), launch, environment_told);
     const auto tools_told = self->spawn(tools_owner_of, &port, &registered);

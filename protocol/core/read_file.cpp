@@ -46,24 +46,21 @@ result<std::string> read_file(const std::filesystem::path& file, bytes limit) {
     }
 
     std::string text;
-    constexpr std::size_t chunk = 64 * 1024;
-    for (;;) { // to the end, not to st_size: a file in /proc says 0
-        const auto before = text.size();
-        text.resize(before + chunk);
-        const auto got = ::read(fd.get(), text.data() + before, chunk);
+    char part[16 * 1024]; // not in `text`: what it grows by would be filled with zeros first
+    for (;;) {            // to the end, not to st_size: a file in /proc says 0
+        const auto got = ::read(fd.get(), part, sizeof part);
         if (got < 0 && errno == EINTR) {
-            text.resize(before);
             continue;
         }
         if (got < 0) {
             return refuse_with_errno(file, errno);
         }
-        text.resize(before + static_cast<std::size_t>(got));
-        if (text.size() > limit.count) {
-            return too_large();
-        }
         if (got == 0) {
             return text;
+        }
+        text.append(part, static_cast<std::size_t>(got));
+        if (text.size() > limit.count) {
+            return too_large();
         }
     }
 }
