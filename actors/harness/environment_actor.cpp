@@ -174,6 +174,14 @@ environment_launch launch_of(const harness_options& options) {
     return {options.places, options.student, options.config.id.str(), options.config.seed};
 }
 
+std::optional<seconds> step_time_of(const harness_options& options) {
+    if (options.config.limit.max_time || options.config.environment == config::noop_environment) {
+        return std::nullopt;
+    }
+    const auto manifest = config::load_environment_manifest(options.places.environment);
+    return manifest ? manifest->step_time : std::nullopt;
+}
+
 json environment_paths(const harness_places& places) {
     return {{"workdir", places.workdir.string()},
             {"student_data", (places.workdir / "data").string()},

@@ -18,6 +18,10 @@ struct environment_launch {
 
 [[nodiscard]] environment_launch launch_of(const harness_options& options);
 
+/// How long a step may take, by the environment's manifest. nullopt: it does not say, or the run's config does, which
+/// stands above it. Reads the manifest; one that cannot be read says nothing here, and fails the host's start.
+[[nodiscard]] std::optional<seconds> step_time_of(const harness_options& options);
+
 /// How the environment host of `launch` is started: the manifest's command, or Python's chalk.host.
 [[nodiscard]] result<process::command> host_command(const environment_launch& launch);
 
