@@ -2,7 +2,7 @@
 
 #include "cli/run/sizes.hpp"
 #include "runtimes/confinement/student_limits.hpp"
-#include "runtimes/namespaces/cgroups.hpp"
+#include "runtimes/namespaces/cgroup_hierarchies.hpp"
 
 #include <fmt/format.h>
 
