@@ -27,7 +27,7 @@ run_commands run_machine::begin() {
 run_commands run_machine::refuse(const failure& why) {
     run_commands out;
     if (stage_ == stage::waiting) {
-        decide(out, outcome::error(why.kind, why.message), false);
+        decide(out, outcome::error(why), false);
     }
     return out;
 }
@@ -40,7 +40,7 @@ run_commands run_machine::prepared(const result<void>& how) {
     if (cancel_reason_) {
         decide(out, outcome::cancelled(*cancel_reason_), false);
     } else if (!how) {
-        decide(out, outcome::error(how.error().kind, how.error().message), false);
+        decide(out, outcome::error(how.error()), false);
     } else {
         stage_ = stage::starting;
         out.emplace_back(run_do::set_deadline{deadlines_.start});
@@ -55,10 +55,7 @@ run_commands run_machine::started(const result<void>& how) {
         return out;
     }
     if (!how) {
-        decide(out,
-               cancel_reason_ ? outcome::cancelled(*cancel_reason_)
-                              : outcome::error(how.error().kind, how.error().message),
-               false);
+        decide(out, cancel_reason_ ? outcome::cancelled(*cancel_reason_) : outcome::error(how.error()), false);
         return out;
     }
     exists_ = true;
@@ -206,7 +203,7 @@ void run_machine::gone(run_commands& out) {
 void run_machine::decide_by_end(run_commands& out) {
     const harness_end how = end_.value_or(harness_end{});
     if (host_verdict_) {
-        decide(out, outcome::error(host_verdict_->kind, host_verdict_->message), false);
+        decide(out, outcome::error(*host_verdict_), false);
     } else if (cancel_reason_) {
         decide(out, outcome::cancelled(*cancel_reason_), false);
     } else if (how.memory_exhausted) {
@@ -276,7 +273,7 @@ run_commands run_machine::kill(const std::string& reason) {
 run_commands run_machine::cut_off(const failure& why) {
     run_commands out;
     if (stage_ == stage::waiting || stage_ == stage::preparing || stage_ == stage::starting) {
-        decide(out, outcome::error(why.kind, why.message), false);
+        decide(out, outcome::error(why), false);
     } else if (takes_events() && !host_verdict_ && !cancel_reason_) {
         fail(out, why);
     }
@@ -309,7 +306,7 @@ run_commands run_machine::recorded(const result<void>& how) {
     recorded_ = true;
     if (!how) {
         // A run without its record has no result, whatever the judge said.
-        outcome_ = outcome::error(how.error().kind, how.error().message);
+        outcome_ = outcome::error(how.error());
     }
     settle(out);
     return out;
@@ -376,7 +373,7 @@ void run_machine::part_passed(run_commands& out) {
         } else {
             const auto why = stage_ == stage::preparing ? took_too_long("preparing the environment", deadlines_.prepare)
                                                         : took_too_long("starting the sandbox", deadlines_.start);
-            decide(out, outcome::error(why.kind, why.message), false);
+            decide(out, outcome::error(why), false);
         }
         break;
     case stage::running:
@@ -392,8 +389,7 @@ void run_machine::part_passed(run_commands& out) {
             settle(out);
         } else if (removed_ && !recorded_) {
             recorded_ = true;
-            const auto why = took_too_long("writing the transcript", deadlines_.record);
-            outcome_ = outcome::error(why.kind, why.message);
+            outcome_ = outcome::error(took_too_long("writing the transcript", deadlines_.record));
             settle(out);
         } else if (removed_) {
             give_up_delivery();
