@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,6 +21,24 @@ failure refuse(const std::filesystem::path& file, std::string_view cause) {
 
 failure refuse_with_errno(const std::filesystem::path& file, int error) {
     return refuse(file, error == ENOENT ? "no such file" : std::generic_category().message(error));
+}
+
+/// 0 or an error number. Stops when it has more than `limit` bytes.
+int read_to_end(int fd, std::string& text, std::uint64_t limit) {
+    constexpr std::size_t chunk = 64 * 1024;
+    for (;;) { // to the end, not to st_size: a file in /proc says 0
+        const auto before = text.size();
+        text.resize(before + chunk);
+        const auto got = ::read(fd, text.data() + before, chunk);
+        const int error = got < 0 ? errno : 0;
+        text.resize(before + static_cast<std::size_t>(got < 0 ? 0 : got));
+        if (error == EINTR) {
+            continue;
+        }
+        if (error != 0 || got == 0 || text.size() > limit) {
+            return error;
+        }
+    }
 }
 
 } // namespace
@@ -46,26 +65,16 @@ result<std::string> read_file(const std::filesystem::path& file, bytes limit) {
     }
 
     std::string text;
-    constexpr std::size_t chunk = 64 * 1024;
-    for (;;) { // to the end, not to st_size: a file in /proc says 0
-        const auto before = text.size();
-        text.resize(before + chunk);
-        const auto got = ::read(fd.get(), text.data() + before, chunk);
-        if (got < 0 && errno == EINTR) {
-            text.resize(before);
-            continue;
-        }
-        if (got < 0) {
-            return refuse_with_errno(file, errno);
-        }
-        text.resize(before + static_cast<std::size_t>(got));
-        if (text.size() > limit.count) {
-            return too_large();
-        }
-        if (got == 0) {
-            return text;
-        }
+    if (const int error = read_to_end(fd.get(), text, limit.count); error != 0) {
+        return refuse_with_errno(file, error);
     }
+    return text.size() > limit.count ? too_large() : result<std::string>(std::move(text));
+}
+
+std::string read_or_empty(const std::filesystem::path& file) {
+    const unique_fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string text;
+    return fd && read_to_end(fd.get(), text, text.max_size()) == 0 ? text : std::string();
 }
 
 } // namespace chalk

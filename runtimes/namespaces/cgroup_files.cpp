@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,11 +16,6 @@
 namespace chalk::namespaces {
 
 namespace fs = std::filesystem;
-
-std::string read_group_file(const fs::path& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 
 int write_group_file(const fs::path& file, std::string_view value) {
     const unique_fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));

@@ -1,17 +1,14 @@
-/// The files of a control group, which are read and written as a whole.
+/// What a control group is made and set with: folders and files that are written as a whole.
 #pragma once
 
 #include "protocol/core/result.hpp"
 #include "runtimes/namespaces/cgroup_hierarchies.hpp"
 
 #include <filesystem>
-#include <string>
 #include <string_view>
 
 namespace chalk::namespaces {
 
-/// Empty when it cannot be read.
-[[nodiscard]] std::string read_group_file(const std::filesystem::path& file);
 /// 0 or an error number.
 [[nodiscard]] int write_group_file(const std::filesystem::path& file, std::string_view value);
 /// True when one of the words of `text` is `word`.

@@ -1,8 +1,7 @@
 #include "runtimes/namespaces/cgroup_removal.hpp"
 
-#include "protocol/core/units.hpp"
+#include "protocol/core/read_file.hpp"
 #include "runtimes/cannot.hpp"
-#include "runtimes/namespaces/cgroup_files.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -55,7 +54,7 @@ void kill_all_in(const fs::path& group) {
             kill_all_in(at->path());
         }
     }
-    std::istringstream pids(read_group_file(group / "cgroup.procs"));
+    std::istringstream pids(read_or_empty(group / "cgroup.procs"));
     for (pid_t pid = 0; pids >> pid;) {
         if (pid > 0) {
             ::kill(pid, SIGKILL);
@@ -65,9 +64,9 @@ void kill_all_in(const fs::path& group) {
 
 bool nobody_in(const fs::path& folder) {
     std::error_code error;
-    bool empty = read_group_file(folder / "cgroup.procs").empty();
+    bool empty = read_or_empty(folder / "cgroup.procs").empty();
     for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        empty = empty && (at->path().filename() != "cgroup.procs" || read_group_file(at->path()).empty());
+        empty = empty && (at->path().filename() != "cgroup.procs" || read_or_empty(at->path()).empty());
     }
     return empty;
 }

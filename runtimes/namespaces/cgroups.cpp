@@ -1,5 +1,6 @@
 #include "runtimes/namespaces/cgroups.hpp"
 
+#include "protocol/core/read_file.hpp"
 #include "runtimes/cannot.hpp"
 #include "runtimes/namespaces/cgroup_files.hpp"
 
@@ -46,13 +47,13 @@ bool usable(const cgroup_candidates& which, const fs::path& base) {
     if (!which.v2) {
         return true;
     }
-    const std::string on = read_group_file(base / "cgroup.subtree_control");
+    const std::string on = read_or_empty(base / "cgroup.subtree_control");
     if ((!which.memory || has_word(on, "memory")) && (!which.pids || has_word(on, "pids"))) {
         return true;
     }
     // A group that holds processes cannot pass controllers on; the root can. It has no cgroup.type.
     std::error_code error;
-    return !fs::exists(base / "cgroup.type", error) || read_group_file(base / "cgroup.procs").empty();
+    return !fs::exists(base / "cgroup.type", error) || read_or_empty(base / "cgroup.procs").empty();
 }
 
 } // namespace
@@ -61,10 +62,10 @@ cgroups::cgroups(std::string owner) : owner_(std::move(owner)) {
     bool memory = false;
     bool pids = false;
     for (const cgroup_candidates& which :
-         find_hierarchies(read_group_file("/proc/self/cgroup"), read_group_file("/proc/self/mountinfo"))) {
+         find_hierarchies(read_or_empty("/proc/self/cgroup"), read_or_empty("/proc/self/mountinfo"))) {
         cgroup_candidates wanted = which;
         if (which.v2 && !which.bases.empty()) {
-            const std::string controllers = read_group_file(which.bases.back() / "cgroup.controllers");
+            const std::string controllers = read_or_empty(which.bases.back() / "cgroup.controllers");
             wanted.memory = has_word(controllers, "memory");
             wanted.pids = has_word(controllers, "pids");
         }

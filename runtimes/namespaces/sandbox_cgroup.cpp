@@ -1,5 +1,6 @@
 #include "runtimes/namespaces/sandbox_cgroup.hpp"
 
+#include "protocol/core/read_file.hpp"
 #include "runtimes/cannot.hpp"
 #include "runtimes/namespaces/cgroup_files.hpp"
 #include "runtimes/namespaces/cgroup_removal.hpp"
@@ -42,7 +43,7 @@ result<void> set_limits(const cgroup_hierarchy& which, const fs::path& group, by
 }
 
 std::uint64_t oom_kills(const fs::path& file) {
-    std::istringstream in(read_group_file(file));
+    std::istringstream in(read_or_empty(file));
     std::string word;
     while (in >> word) {
         std::uint64_t count = 0;
