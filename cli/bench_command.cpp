@@ -18,12 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct bench_flags {
-    bench::case_options options;
-    std::vector<std::string> cases; ///< empty: all
-    bool as_json = false;
-};
-
 /// A private folder for transcripts, gone when the benchmark ends.
 class scratch {
   public:
@@ -73,17 +67,12 @@ json to_json(const bench::answer& said) {
     return out;
 }
 
-exit_code bench_harness(const bench_flags& flags) {
-    const scratch folder;
-    if (folder.path().empty()) {
-        return refuse("chalk bench", scratch::missing());
-    }
-    auto options = flags.options;
-    options.folder = folder.path();
+/// `which`: names of cases; empty: all.
+exit_code bench_harness(const bench::case_options& options, const std::vector<std::string>& which, bool as_json) {
     json all = json::array();
     bool errors = false;
     for (const auto& one : bench::cases()) {
-        if (!flags.cases.empty() && std::ranges::find(flags.cases, one.name) == flags.cases.end()) {
+        if (!which.empty() && std::ranges::find(which, one.name) == which.end()) {
             continue;
         }
         const auto said = one.ask(options);
@@ -92,31 +81,20 @@ exit_code bench_harness(const bench_flags& flags) {
             return exit_code::machine_lacks;
         }
         errors = errors || said->errors > 0;
-        if (flags.as_json) {
+        if (as_json) {
             all.push_back(to_json(*said));
         } else {
             print(*said);
             std::fflush(stdout); // the next may take a while
         }
     }
-    if (flags.as_json) {
+    if (as_json) {
         fmt::print("{}\n", all.dump(2));
     }
     return errors ? exit_code::run_error : exit_code::fine;
 }
 
-struct dispatch_flags {
-    bench::dispatch_options options;
-    bool as_json = false;
-};
-
-exit_code bench_dispatch(const dispatch_flags& flags) {
-    const scratch folder;
-    if (folder.path().empty()) {
-        return refuse("chalk bench", scratch::missing());
-    }
-    auto options = flags.options;
-    options.folder = folder.path();
+exit_code bench_dispatch(const bench::dispatch_options& options, bool as_json) {
     const auto said = bench::measure_dispatch(options);
     if (!said) {
         return refuse("chalk bench dispatch", said.error(), exit_code::run_error);
@@ -133,7 +111,7 @@ exit_code bench_dispatch(const dispatch_flags& flags) {
                       {"last_tenth_per_s", runs / 10 / said->last_tenth_s},
                       {"memory_bytes_after_a_tenth", said->memory_early},
                       {"memory_bytes_at_the_end", said->memory_late}};
-    if (flags.as_json) {
+    if (as_json) {
         fmt::print("{}\n", out.dump(2));
         return exit_code::fine;
     }
@@ -148,29 +126,7 @@ exit_code bench_dispatch(const dispatch_flags& flags) {
     return exit_code::fine;
 }
 
-void add_dispatch(CLI::App& bench, exit_code& code) {
-    auto* dispatch = bench.add_subcommand("dispatch", "empty runs through the whole tree, with a durable journal");
-    const auto flags = std::make_shared<dispatch_flags>();
-    auto& options = flags->options;
-    dispatch->add_option("--count", options.runs, "runs")->check(CLI::Range(10, 100'000'000));
-    dispatch->add_option("--cells", options.cells, "cells that they are of")->check(CLI::Range(1, 1'000'000));
-    dispatch->add_option("--concurrency", options.at_once, "runs at once")->check(CLI::Range(1, 100'000));
-    dispatch->add_flag("--json", flags->as_json, "one JSON object on stdout");
-    dispatch->callback([flags, &code] { code = bench_dispatch(*flags); });
-}
-
-struct sweep_flags {
-    bench::sweep_bench_options options;
-    bool as_json = false;
-};
-
-exit_code bench_sweep(const sweep_flags& flags, const own_keys& keys) {
-    const scratch folder;
-    if (folder.path().empty()) {
-        return refuse("chalk bench", scratch::missing());
-    }
-    auto options = flags.options;
-    options.folder = folder.path();
+exit_code bench_sweep(const bench::sweep_bench_options& options, const own_keys& keys, bool as_json) {
     const auto said = bench::measure_sweep(options, keys);
     if (!said) {
         return refuse("chalk bench sweep", said.error(),
@@ -190,7 +146,7 @@ exit_code bench_sweep(const sweep_flags& flags, const own_keys& keys) {
                       {"memory_bytes_after", said->memory_after},
                       {"descriptors_before", said->descriptors_before},
                       {"descriptors_after", said->descriptors_after}};
-    if (flags.as_json) {
+    if (as_json) {
         fmt::print("{}\n", out.dump(2));
     } else {
         fmt::print("{} runs in sandboxes: {:.1f}/s, {:.0f} % of the {:.1f}/s without a sweep; {} ended in error\n"
@@ -205,15 +161,58 @@ exit_code bench_sweep(const sweep_flags& flags, const own_keys& keys) {
     return said->errors > 0 ? exit_code::run_error : exit_code::fine;
 }
 
+/// Lets `command` measure when it is chosen: calls `measure(options, as_json)` with a folder that is gone afterwards.
+template<class Options, class Measure>
+void let_measure(CLI::App& command, const std::shared_ptr<Options>& options, exit_code& code, Measure measure) {
+    const auto as_json = std::make_shared<bool>(false);
+    command.add_flag("--json", *as_json, "as JSON on stdout");
+    command.callback([=, &code] {
+        const scratch folder;
+        if (folder.path().empty()) {
+            code = refuse("chalk bench", scratch::missing());
+            return;
+        }
+        options->folder = folder.path();
+        code = measure(*options, *as_json);
+    });
+}
+
+void add_harness(CLI::App& bench, exit_code& code) {
+    auto* harness = bench.add_subcommand("harness", "full lifecycles a second, each beside its floor");
+    const auto options = std::make_shared<bench::case_options>();
+    const auto which = std::make_shared<std::vector<std::string>>();
+    harness->add_option("--count", options->count, "runs of each case")->check(CLI::Range(1, 1'000'000));
+    harness->add_option("--concurrency", options->concurrency, "runs at once")->check(CLI::Range(1, 10'000));
+    harness->add_option("--waiting", options->waiting, "runs that wait at once in the case waiting")
+        ->check(CLI::Range(1, 100'000));
+    std::vector<std::string> names;
+    for (const auto& one : bench::cases()) {
+        names.emplace_back(one.name);
+    }
+    harness->add_option("--case", *which, "only this one; may be given several times")->check(CLI::IsMember(names));
+    let_measure(*harness, options, code, [which](const bench::case_options& chosen, bool as_json) {
+        return bench_harness(chosen, *which, as_json);
+    });
+}
+
+void add_dispatch(CLI::App& bench, exit_code& code) {
+    auto* dispatch = bench.add_subcommand("dispatch", "empty runs through the whole tree, with a durable journal");
+    const auto options = std::make_shared<bench::dispatch_options>();
+    dispatch->add_option("--count", options->runs, "runs")->check(CLI::Range(10, 100'000'000));
+    dispatch->add_option("--cells", options->cells, "cells that they are of")->check(CLI::Range(1, 1'000'000));
+    dispatch->add_option("--concurrency", options->at_once, "runs at once")->check(CLI::Range(1, 100'000));
+    let_measure(*dispatch, options, code, bench_dispatch);
+}
+
 void add_bench_sweep(CLI::App& bench, const own_keys& keys, exit_code& code) {
     auto* sweep = bench.add_subcommand("sweep", "a sweep in sandboxes, beside the same runs without one");
-    const auto flags = std::make_shared<sweep_flags>();
-    auto& options = flags->options;
-    sweep->add_option("--count", options.runs, "runs of the sweep")->check(CLI::Range(1, 1'000'000));
-    sweep->add_option("--bare-count", options.bare_runs, "runs without it")->check(CLI::Range(1, 1'000'000));
-    sweep->add_option("--concurrency", options.at_once, "runs at once")->check(CLI::Range(1, 10'000));
-    sweep->add_flag("--json", flags->as_json, "one JSON object on stdout");
-    sweep->callback([flags, &keys, &code] { code = bench_sweep(*flags, keys); });
+    const auto options = std::make_shared<bench::sweep_bench_options>();
+    sweep->add_option("--count", options->runs, "runs of the sweep")->check(CLI::Range(1, 1'000'000));
+    sweep->add_option("--bare-count", options->bare_runs, "runs without it")->check(CLI::Range(1, 1'000'000));
+    sweep->add_option("--concurrency", options->at_once, "runs at once")->check(CLI::Range(1, 10'000));
+    let_measure(*sweep, options, code, [&keys](const bench::sweep_bench_options& chosen, bool as_json) {
+        return bench_sweep(chosen, keys, as_json);
+    });
 }
 
 } // namespace
@@ -221,21 +220,7 @@ void add_bench_sweep(CLI::App& bench, const own_keys& keys, exit_code& code) {
 void add_bench_command(CLI::App& app, const own_keys& keys, exit_code& code) {
     auto* command = app.add_subcommand("bench", "measures chalk beside what the machine alone can do");
     command->require_subcommand(1);
-    auto* harness = command->add_subcommand("harness", "full lifecycles a second, each beside its floor");
-    const auto flags = std::make_shared<bench_flags>();
-    auto& options = flags->options;
-    harness->add_option("--count", options.count, "runs of each case")->check(CLI::Range(1, 1'000'000));
-    harness->add_option("--concurrency", options.concurrency, "runs at once")->check(CLI::Range(1, 10'000));
-    harness->add_option("--waiting", options.waiting, "runs that wait at once in the case waiting")
-        ->check(CLI::Range(1, 100'000));
-    std::vector<std::string> names;
-    for (const auto& one : bench::cases()) {
-        names.emplace_back(one.name);
-    }
-    harness->add_option("--case", flags->cases, "only this one; may be given several times")
-        ->check(CLI::IsMember(names));
-    harness->add_flag("--json", flags->as_json, "one JSON array on stdout");
-    harness->callback([flags, &code] { code = bench_harness(*flags); });
+    add_harness(*command, code);
     add_dispatch(*command, code);
     add_bench_sweep(*command, keys, code);
 }

@@ -1,20 +1,16 @@
-#include "actors/harness/agent_actor.hpp"
-#include "actors/harness/artifacts.hpp"
+#include "actors/harness/agent_choice.hpp"
+#include "actors/harness/blocking_helpers.hpp"
+#include "actors/harness/call_meaning.hpp"
 #include "actors/harness/cli_agent_actor.hpp"
 #include "actors/harness/environment_actor.hpp"
-#include "actors/harness/environment_answers.hpp"
-#include "actors/harness/environment_errors.hpp"
 #include "actors/harness/lifecycle.hpp"
 #include "actors/harness/noop_environment.hpp"
-#include "actors/harness/oracle_agent.hpp"
 #include "actors/harness/prepared_marker.hpp"
+#include "actors/harness/run_events.hpp"
 #include "actors/harness/stopped_student.hpp"
+#include "actors/harness/student_watch.hpp"
 #include "actors/harness/tool_server.hpp"
-#include "actors/harness/weak_handle.hpp"
 #include "config/defaults.hpp"
-#include "config/external_agent.hpp"
-#include "protocol/transcript/transcript.hpp"
-#include "runtimes/confinement/watchdog/watchdog.hpp"
 
 #include <fmt/format.h>
 
@@ -27,8 +23,6 @@ namespace {
 
 namespace defaults = config::defaults;
 
-constexpr int method_not_found = -32601; // JSON-RPC 2.0, 5.1
-
 struct harness_state {
     harness_state() = default; // no aggregate, or CAF would hand it the actor as its first member
     event_sink sink;
@@ -37,18 +31,14 @@ struct harness_state {
     agent_actor agent;
     std::optional<noop_environment> noop;  ///< in the place of `environment`
     std::vector<caf::actor_addr> children; ///< that have not ended yet
-    std::vector<event_ptr> events;         ///< so far
-    std::vector<event_ptr> unsent;         ///< of these, what the sink is yet to be told
+    run_events events;
     std::uint16_t tool_port = 0;
     std::string tool_token;
-    std::uint64_t last_seq = 0;
     std::uint64_t call = 0;            ///< number of the environment's open call
     std::string method;                ///< and what it asks for
     std::size_t step = 0;              ///< that the oracle is to solve
     std::deque<lifecycle::fact> facts; ///< not yet looked at
     bool looking = false;
-    bool writable = true;
-    std::uint64_t dropped_lines = 0; ///< while the sink was not writable
     bool finishing = false;
     std::optional<prepared_marker> marker;
     std::unique_ptr<confinement::watchdog> watchdog; ///< null: nothing to watch
@@ -58,7 +48,7 @@ struct harness_state {
     harness_state& operator=(const harness_state&) = delete;
     /// Whatever the harness dies of, what it recorded has happened.
     ~harness_state() {
-        if (!unsent.empty()) {
+        if (auto unsent = events.take_unsent(); !unsent.empty()) {
             caf::anon_send(sink, events_recorded{std::move(unsent)});
         }
     }
@@ -73,23 +63,6 @@ lifecycle::settings settings_of(const harness_options& options) {
             config.save_artifacts,
             config.extra_config,
             options.confinement_note};
-}
-
-/// What a judge is given of the run so far.
-json document_of(const config::run_config& config, const std::vector<event_ptr>& events) {
-    transcript_header header;
-    header.run_id = config.id.str();
-    header.environment = config.environment.string();
-    header.task = config.task;
-    header.agent = config.agent;
-    header.model = config.model;
-    header.chalk_version = CHALK_VERSION;
-    header.config = config::to_json(config);
-    transcript_builder transcript(std::move(header));
-    for (const auto& one : events) {
-        transcript.add(one);
-    }
-    return transcript.document();
 }
 
 class harness : public harness_core::stateful_base<harness_state> {
@@ -188,69 +161,29 @@ class harness : public harness_core::stateful_base<harness_state> {
     /// An environment may say how long a step may take; a run config that says so itself stands above it.
     void take_step_time(const result<config::environment_manifest>& manifest) {
         // A manifest that cannot be read fails the host's start.
-        if (manifest && manifest->step_time && !options_.config.limit.max_time) {
-            options_.config.limit.max_time = manifest->step_time;
+        const auto allowed = manifest ? manifest->step_time : std::nullopt;
+        if (allowed && !options_.config.limit.max_time) {
+            options_.config.limit.max_time = allowed;
             log({log_level::info, "chalk",
-                 fmt::format("a step may take {} s, as the environment says", manifest->step_time->count())});
+                 fmt::format("a step may take {} s, as the environment says", allowed->count())});
         }
     }
 
     void carry_out(lifecycle::listen_for_tools&) {
-        watch_student();
-        const auto* cli = cli_agent_of(options_.config);
+        state.watchdog = watch_student(options_, self()); // from before pre_hook on
+        const bool http_for_agent = cli_agent_of(options_.config) != nullptr;
         state.tool_token = random_token();
         state.tools = spawn_tool_server(
-            this, io_, {options_.config.mcp, state.tool_token, cli != nullptr, options_.student, options_.listens},
+            this, io_, {options_.config.mcp, state.tool_token, http_for_agent, options_.student, options_.listens},
             state.environment, tool_server_owner(self()));
         adopt(state.tools);
-        if (cli != nullptr) {
-            state.agent =
-                spawn_cli_agent(this, io_,
-                                {*cli, options_.config.limit, options_.config.agent_program, options_.config.model,
-                                 options_.student, options_.gateway_socket, make_spending_question()},
-                                agent_owner(self()));
-            adopt(state.agent);
+        auto agent = spawn_chosen_agent(this, io_, options_, state.tools, agent_owner(self()));
+        if (!agent) {
+            send(self(), agent_failed{agent.error()});
             return;
         }
-        if (options_.config.agent == config::oracle_agent) {
-            state.agent = spawn_oracle(this, io_, {options_.config.limit, options_.student}, agent_owner(self()));
-            adopt(state.agent);
-            return;
-        }
-        auto mind = model::make_model(io_, model_settings_of(options_.config, options_.gateway_socket));
-        if (!mind) {
-            send(self(), agent_failed{mind.error()});
-            return;
-        }
-        const auto turn_deadline =
-            config::has_external_agent(options_.config) ? options_.external_message : defaults::model_turn;
-        state.agent = spawn_agent(
-            this,
-            {options_.config.agent, options_.config.limit, std::move(*mind), make_spending_question(), turn_deadline},
-            state.tools, agent_owner(self()));
+        state.agent = std::move(*agent);
         adopt(state.agent);
-    }
-
-    /// Null: no gateway counts what the agent asks for.
-    [[nodiscard]] std::shared_ptr<gateway::spending_question> make_spending_question() const {
-        const auto where = net::http_address::parse(options_.gateway_socket);
-        return options_.config.use_fake_model || !where ? nullptr
-                                                        : std::make_shared<gateway::spending_question>(io_, *where);
-    }
-
-    /// From before pre_hook on. Only a student with a user of its own can be told apart.
-    void watch_student() {
-        if (!options_.watched_disk || !options_.student.become) {
-            return;
-        }
-        confinement::watchdog_settings what;
-        what.student = options_.student.become->uid;
-        what.limits.disk = options_.watched_disk;
-        what.folders = {options_.places.workdir, "/tmp", "/var/tmp", "/dev/shm"};
-        state.watchdog =
-            confinement::watchdog::start(std::move(what), [to = weak_handle<harness_core>(self())](std::string passed) {
-                to.send(watchdog_tripped{std::move(passed)});
-            });
     }
 
     /// Before the student exists: it must not get out. Trying takes a second, and a thread of its own; most sandboxes
@@ -267,12 +200,7 @@ class harness : public harness_core::stateful_base<harness_state> {
             happened(lifecycle::tools_listening{});
             return;
         }
-        adopt(spawn<caf::detached + caf::linked>(
-            // An argument, as for the copier below.
-            [done = self()](caf::event_based_actor* me, const std::shared_ptr<const firewall_options>& what) {
-                me->send(done, firewall_checked{check_firewall(*what)});
-            },
-            std::make_shared<const firewall_options>(options_.firewall)));
+        adopt(spawn_firewall_check(this, self(), options_.firewall));
     }
 
     void firewall_known(const result<std::string>& found) {
@@ -286,12 +214,7 @@ class harness : public harness_core::stateful_base<harness_state> {
     void carry_out(lifecycle::configure_tools&) { ask("configure_tools", json::object(), defaults::environment_query); }
 
     void carry_out(lifecycle::register_tools& command) {
-        if (const auto* cli = cli_agent_of(options_.config)) {
-            const auto brings = [cli](const std::string& tool) {
-                return std::ranges::find(cli->brings_tools, tool) != cli->brings_tools.end();
-            };
-            std::erase_if(command.builtin, brings);
-        }
+        leave_out_brought_tools(options_.config, command.builtin);
         send(state.tools, register_tools{std::move(command.tools), std::move(command.builtin)});
     }
 
@@ -340,21 +263,11 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     /// Of the environment's answer to "solution": the oracle goes to work.
     void solve(const environment::call_result& answer) {
-        const bool unknown = !answer && answer.error().code == method_not_found;
-        auto solution = answer ? solution_of(*answer) : result<std::optional<solution_command>>(std::nullopt);
-        if (!answer && !unknown) {
-            if (auto trouble = trouble_of("solution", answer.error())) {
-                happened(std::move(*trouble));
-            }
-        } else if (!solution) {
-            happened(lifecycle::trouble{solution.error(), {}});
-        } else if (!*solution) {
-            happened(lifecycle::trouble{
-                config_failure(fmt::format("step {}: the environment has no solution, which is what the agent {} runs",
-                                           state.step, config::oracle_agent)),
-                {}});
-        } else {
-            send(state.agent, work_on_step{state.step, std::move(**solution)});
+        auto found = solution_in(answer, state.step);
+        if (auto* why = std::get_if<lifecycle::trouble>(&found)) {
+            happened(std::move(*why));
+        } else if (auto* solution = std::get_if<solution_command>(&found)) {
+            send(state.agent, work_on_step{state.step, std::move(*solution)});
         }
     }
 
@@ -369,22 +282,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     /// Copying blocks: it gets a thread of its own, and only for a task that wants files saved.
     void carry_out(lifecycle::save_artifacts& command) {
-        auto copier = spawn<caf::detached + caf::linked>(
-            // The command goes as an argument: CAF 0.17 dereferences a null pointer for a function actor without any.
-            [to = agent_owner(self()), done = self(),
-             places = options_.places](caf::event_based_actor* me, const lifecycle::save_artifacts& wanted) {
-                const auto report = copy_artifacts(places.workdir, places.out, wanted.index, wanted.patterns,
-                                                   {defaults::artifact_size, defaults::artifacts_per_step});
-                for (const auto& saved : report.saved) {
-                    me->send(to, agent_did{saved});
-                }
-                for (const auto& complaint : report.complaints) {
-                    me->send(to, agent_did{log_line{log_level::warning, "chalk", complaint}});
-                }
-                me->send(done, artifacts_copied{});
-            },
-            command);
-        adopt(copier);
+        adopt(spawn_artifact_copier(this, self(), options_.places, command));
     }
 
     void carry_out(lifecycle::call_pre_scoring_hook& command) {
@@ -393,7 +291,7 @@ class harness : public harness_core::stateful_base<harness_state> {
 
     void carry_out(lifecycle::call_judge& command) {
         ask("judge", {{"index", command.index}}, defaults::environment_judge,
-            [config = given_, events = state.events] { return document_of(*config, events); });
+            [config = given_, events = state.events.all()] { return transcript_so_far(*config, events); });
     }
 
     void carry_out(lifecycle::call_post_hook& command) {
@@ -435,59 +333,39 @@ class harness : public harness_core::stateful_base<harness_state> {
             solve(m.answer);
             return;
         }
-        if (!m.answer) {
-            if (auto trouble = trouble_of(state.method, m.answer.error())) {
-                happened(std::move(*trouble));
-            }
-            return;
+        if (auto fact = meaning_of(state.method, m.answer)) {
+            happened(std::move(*fact));
         }
-        auto fact = fact_of(state.method, *m.answer);
-        if (!fact) {
-            happened(lifecycle::trouble{fact.error(), {}});
-            return;
-        }
-        happened(std::move(*fact));
     }
 
-    /// After the final event nothing is recorded: it is the last.
     void record(event_body body) {
-        if (final_recorded_) {
-            return;
+        state.events.record(std::move(body), std::chrono::system_clock::now());
+        tell_sink_now();
+    }
+
+    void log(const log_line& line) {
+        state.events.log(line, std::chrono::system_clock::now());
+        tell_sink_now();
+    }
+
+    void flow(const event_flow& m) {
+        state.events.set_writable(m.writable, std::chrono::system_clock::now());
+        tell_sink_now();
+        if (state.agent) {
+            send(state.agent, m);
         }
-        final_recorded_ = is_final(body);
-        auto one =
-            std::make_shared<const event>(event{++state.last_seq, std::chrono::system_clock::now(), std::move(body)});
-        state.events.push_back(one);
-        state.unsent.push_back(std::move(one));
+    }
+
+    /// What one fact led to goes as one message.
+    void tell_sink_now() {
         if (!state.looking) {
             tell_sink();
         }
     }
 
-    /// What one fact led to goes as one message.
     void tell_sink() {
-        if (!state.unsent.empty()) {
-            send(state.sink, events_recorded{std::exchange(state.unsent, {})});
-        }
-    }
-
-    void log(const log_line& line) {
-        if (!state.writable) {
-            ++state.dropped_lines;
-            return;
-        }
-        record(line);
-    }
-
-    void flow(const event_flow& m) {
-        state.writable = m.writable;
-        if (m.writable && state.dropped_lines != 0) {
-            record(log_line{log_level::warning, "chalk",
-                            fmt::format("{} log lines were left out: the host could not take them fast enough",
-                                        std::exchange(state.dropped_lines, 0))});
-        }
-        if (state.agent) {
-            send(state.agent, m);
+        if (auto unsent = state.events.take_unsent(); !unsent.empty()) {
+            send(state.sink, events_recorded{std::move(unsent)});
         }
     }
 
@@ -526,27 +404,9 @@ class harness : public harness_core::stateful_base<harness_state> {
     harness_options options_;
     std::shared_ptr<const config::run_config> given_; ///< the config as it came
     lifecycle::machine machine_;
-    bool final_recorded_ = false;
 };
 
 } // namespace
-
-result<void> check_run_config(const config::run_config& config, const std::string& gateway_socket) {
-    const auto& agents = config::agent_names();
-    if (std::find(agents.begin(), agents.end(), config.agent) == agents.end()) {
-        return config_failure(
-            fmt::format("agent: there is no agent \"{}\"; known agents: {}", config.agent, fmt::join(agents, ", ")));
-    }
-    if (config::has_external_agent(config) && config.backend_uri.empty()) {
-        return config_failure("agent external needs a backend, which its messages come from: set backend_uri");
-    }
-    if (const auto* cli = cli_agent_of(config); cli != nullptr && config.model.empty()) {
-        return config_failure(fmt::format("agent {} needs a model: set model, or --model", cli->name));
-    }
-    return cli_agent_of(config) != nullptr || config.agent == config::oracle_agent
-               ? result<void>{}
-               : model::check_model(model_settings_of(config, gateway_socket));
-}
 
 harness_actor spawn_harness(caf::local_actor* owner, boost::asio::io_context& io, harness_options options,
                             event_sink sink) {

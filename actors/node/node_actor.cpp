@@ -193,7 +193,7 @@ class node_impl final : public node_base {
     }
 
     void cut_off(const failure& why) {
-        leave_queue(outcome::error(why.kind, why.message));
+        leave_queue(outcome::error(why));
         for (const auto& [who, run] : state.live) {
             send(run.handle, cut_off_run{why});
         }
@@ -215,13 +215,13 @@ class node_impl final : public node_base {
 
     void admit(const order_ptr& order) {
         if (order->refused) {
-            finish(never_began(order, outcome::error(order->refused->kind, order->refused->message)));
+            finish(never_began(order, outcome::error(*order->refused)));
             return;
         }
         const ticket who{++state.last_ticket};
         const auto answer = state.book->request(who, order->reservation);
         if (!answer) {
-            finish(never_began(order, outcome::error(answer.error().kind, answer.error().message)));
+            finish(never_began(order, outcome::error(answer.error())));
         } else if (*answer == admission::admitted) {
             begin(who, order);
         } else {
@@ -371,7 +371,7 @@ class node_impl final : public node_base {
             auto& what = crashed.mapped();
             what->has_transcript = m.how.has_value();
             if (!m.how) {
-                what->how = outcome::error(m.how.error().kind, m.how.error().message);
+                what->how = outcome::error(m.how.error());
                 what->score.reset();
             }
             finish(std::move(what));

@@ -6,14 +6,6 @@
 
 namespace chalk::actors {
 
-namespace {
-
-double in_seconds(milliseconds t) {
-    return static_cast<double>(t.count()) / 1000;
-}
-
-} // namespace
-
 run_machine::run_machine(run_mode mode, run_deadlines deadlines)
     : mode_(std::move(mode)), deadlines_(deadlines), delivered_(mode_.undelivered.empty()) {}
 
@@ -35,7 +27,7 @@ run_commands run_machine::begin() {
 run_commands run_machine::refuse(const failure& why) {
     run_commands out;
     if (stage_ == stage::waiting) {
-        decide(out, outcome::error(why.kind, why.message), false);
+        decide(out, outcome::error(why), false);
     }
     return out;
 }
@@ -48,7 +40,7 @@ run_commands run_machine::prepared(const result<void>& how) {
     if (cancel_reason_) {
         decide(out, outcome::cancelled(*cancel_reason_), false);
     } else if (!how) {
-        decide(out, outcome::error(how.error().kind, how.error().message), false);
+        decide(out, outcome::error(how.error()), false);
     } else {
         stage_ = stage::starting;
         out.emplace_back(run_do::set_deadline{deadlines_.start});
@@ -63,10 +55,7 @@ run_commands run_machine::started(const result<void>& how) {
         return out;
     }
     if (!how) {
-        decide(out,
-               cancel_reason_ ? outcome::cancelled(*cancel_reason_)
-                              : outcome::error(how.error().kind, how.error().message),
-               false);
+        decide(out, cancel_reason_ ? outcome::cancelled(*cancel_reason_) : outcome::error(how.error()), false);
         return out;
     }
     exists_ = true;
@@ -93,18 +82,6 @@ bool run_machine::takes_events() const noexcept {
     return stage_ == stage::running && !outcome_;
 }
 
-std::optional<milliseconds> run_machine::phase_deadline() const {
-    switch (phase_) {
-    case run_phase::setup:
-        return deadlines_.setup;
-    case run_phase::agent:
-        return deadlines_.agent;
-    case run_phase::score:
-        return deadlines_.score;
-    }
-    return std::nullopt;
-}
-
 run_commands run_machine::event_added(const std::optional<outcome>& final, std::optional<run_phase> phase) {
     run_commands out;
     if (!takes_events()) {
@@ -121,10 +98,11 @@ run_commands run_machine::event_added(const std::optional<outcome>& final, std::
     if ((!first && !phase) || cancel_reason_ || killing_) {
         return out;
     }
-    if (!phase_deadline()) {
+    const auto deadline = deadline_of(deadlines_, phase_);
+    if (!deadline) {
         out.emplace_back(run_do::clear_deadline{});
     } else if (phase) { // what is said during the setup does not prolong it
-        out.emplace_back(run_do::set_deadline{*phase_deadline()});
+        out.emplace_back(run_do::set_deadline{*deadline});
     }
     return out;
 }
@@ -225,7 +203,7 @@ void run_machine::gone(run_commands& out) {
 void run_machine::decide_by_end(run_commands& out) {
     const harness_end how = end_.value_or(harness_end{});
     if (host_verdict_) {
-        decide(out, outcome::error(host_verdict_->kind, host_verdict_->message), false);
+        decide(out, outcome::error(*host_verdict_), false);
     } else if (cancel_reason_) {
         decide(out, outcome::cancelled(*cancel_reason_), false);
     } else if (how.memory_exhausted) {
@@ -295,7 +273,7 @@ run_commands run_machine::kill(const std::string& reason) {
 run_commands run_machine::cut_off(const failure& why) {
     run_commands out;
     if (stage_ == stage::waiting || stage_ == stage::preparing || stage_ == stage::starting) {
-        decide(out, outcome::error(why.kind, why.message), false);
+        decide(out, outcome::error(why), false);
     } else if (takes_events() && !host_verdict_ && !cancel_reason_) {
         fail(out, why);
     }
@@ -328,7 +306,7 @@ run_commands run_machine::recorded(const result<void>& how) {
     recorded_ = true;
     if (!how) {
         // A run without its record has no result, whatever the judge said.
-        outcome_ = outcome::error(how.error().kind, how.error().message);
+        outcome_ = outcome::error(how.error());
     }
     settle(out);
     return out;
@@ -356,43 +334,30 @@ run_commands run_machine::deadline_passed(deadline_kind kind) {
         part_passed(out);
     } else if (stage_ == stage::waiting || stage_ == stage::preparing || stage_ == stage::starting ||
                stage_ == stage::running) {
-        return cut_off(timeout_failure(fmt::format("the run took longer than {} s", in_seconds(deadlines_.whole_run))));
+        return cut_off(took_too_long("the run", deadlines_.whole_run));
     }
     return out;
 }
 
-failure run_machine::part_took_too_long() const {
-    switch (phase_) {
-    case run_phase::setup:
-        return deadlines_.setup ? timeout_failure(fmt::format("the harness did not reach the first step within {} s",
-                                                              in_seconds(*deadlines_.setup)))
-                                : timeout_failure(fmt::format("the harness said nothing within {} s of its start",
-                                                              in_seconds(deadlines_.first_event)));
-    case run_phase::agent:
-        return timeout_failure(fmt::format("the agent's work on a step took longer than {} s",
-                                           in_seconds(phase_deadline().value_or(milliseconds{}))));
-    case run_phase::score:
-        return timeout_failure(
-            fmt::format("scoring a step took longer than {} s", in_seconds(phase_deadline().value_or(milliseconds{}))));
+/// It survives its kill, or it is dead and its channel does not end: somebody else holds the socket.
+void run_machine::stop_waiting_for_end(run_commands& out) {
+    if (!end_) {
+        remark("the sandbox did not end after its kill");
+        end_ = harness_end{"did not end after its kill", false, {}};
     }
-    return timeout_failure("the run took too long");
+    channel_open_ = false;
+    gone(out);
 }
 
 void run_machine::running_too_long(run_commands& out) {
-    if (end_) { // dead, and its channel does not end: somebody else holds the socket
-        channel_open_ = false;
-        gone(out);
-    } else if (killing_) {
-        remark("the sandbox did not end after its kill");
-        end_ = harness_end{"did not end after its kill", false, {}};
-        channel_open_ = false;
-        gone(out);
+    if (end_ || killing_) {
+        stop_waiting_for_end(out);
     } else if (cancel_reason_) {
         kill_now(out);
     } else if (mode_.has_channel && !channel_open_) {
         fail(out, harness_failure("the harness closed its channel without a final event and did not end"));
     } else {
-        fail(out, part_took_too_long());
+        fail(out, took_too_long(deadlines_, phase_));
     }
 }
 
@@ -406,13 +371,9 @@ void run_machine::part_passed(run_commands& out) {
         if (cancel_reason_) {
             decide(out, outcome::cancelled(*cancel_reason_), false);
         } else {
-            const bool preparing = stage_ == stage::preparing;
-            decide(out,
-                   outcome::error(error_class::timeout,
-                                  fmt::format("{} took longer than {} s",
-                                              preparing ? "preparing the environment" : "starting the sandbox",
-                                              in_seconds(preparing ? deadlines_.prepare : deadlines_.start))),
-                   false);
+            const auto why = stage_ == stage::preparing ? took_too_long("preparing the environment", deadlines_.prepare)
+                                                        : took_too_long("starting the sandbox", deadlines_.start);
+            decide(out, outcome::error(why), false);
         }
         break;
     case stage::running:
@@ -428,8 +389,7 @@ void run_machine::part_passed(run_commands& out) {
             settle(out);
         } else if (removed_ && !recorded_) {
             recorded_ = true;
-            outcome_ = outcome::error(error_class::timeout, fmt::format("writing the transcript took longer than {} s",
-                                                                        in_seconds(deadlines_.record)));
+            outcome_ = outcome::error(took_too_long("writing the transcript", deadlines_.record));
             settle(out);
         } else if (removed_) {
             give_up_delivery();
@@ -437,12 +397,7 @@ void run_machine::part_passed(run_commands& out) {
         } else if (!end_ && !killing_) {
             kill_now(out);
         } else {
-            if (!end_) {
-                remark("the sandbox did not end after its kill");
-                end_ = harness_end{"did not end after its kill", false, {}};
-            }
-            channel_open_ = false;
-            gone(out);
+            stop_waiting_for_end(out);
         }
         break;
     }

@@ -10,9 +10,9 @@
 /// Owner: the run actor.
 #pragma once
 
+#include "actors/run/run_deadlines.hpp"
 #include "protocol/core/outcome.hpp"
 #include "protocol/core/result.hpp"
-#include "protocol/core/units.hpp"
 #include "protocol/event/event.hpp"
 
 #include <filesystem>
@@ -23,25 +23,6 @@
 
 namespace chalk::actors {
 
-/// How long the host waits for each part of a run. Every wait has one; the run's own holds over all of them.
-struct run_deadlines {
-    milliseconds prepare{30 * 60'000};      ///< shared preparation of an environment: copies data, unpacks a root fs
-    milliseconds start{60'000};             ///< one sandbox
-    milliseconds first_event{10 * 60'000};  ///< from its start until the harness says anything
-    std::optional<milliseconds> setup;      ///< from its start until the first step; in place of first_event
-    std::optional<milliseconds> agent;      ///< the agent's work on one step
-    std::optional<milliseconds> score;      ///< from there to the next step, or to the end: hooks and judge
-    milliseconds whole_run{24 * 3'600'000}; ///< from admission to the final event
-    milliseconds exit_after_final{30'000};  ///< from the final event to the harness's end
-    milliseconds drain{2'000};        ///< from the sandbox's end to the end of its channel, or the other way round
-    milliseconds cancel_grace{3'000}; ///< from Cancel to the harness's end
-    milliseconds kill_grace{1'500};   ///< from the kill to the sandbox's end
-    milliseconds remove{60'000};
-    milliseconds record{120'000};
-    milliseconds deliver{5'000};         ///< when all else is done, for the backend to take what it has not yet
-    milliseconds deliver_cancelled{500}; ///< the same for a run that was cancelled: somebody waits
-};
-
 struct run_mode {
     bool has_channel = true;   ///< false: the harness is an actor of this process
     bool prepare_only = false; ///< no step runs; no transcript
@@ -49,9 +30,6 @@ struct run_mode {
     /// The remark on a run whose backend did not take all events in time. Empty: it has no backend.
     std::string undelivered = {};
 };
-
-/// Which part of its work a harness is at.
-enum class run_phase { setup, agent, score };
 
 /// A run has two deadlines: of what it is at, and of the whole.
 enum class deadline_kind { part, whole };
@@ -142,8 +120,7 @@ class run_machine {
     void remark(const std::string& text);
     void part_passed(run_commands& out);
     void running_too_long(run_commands& out);
-    [[nodiscard]] failure part_took_too_long() const;
-    [[nodiscard]] std::optional<milliseconds> phase_deadline() const;
+    void stop_waiting_for_end(run_commands& out);
 
     run_mode mode_;
     run_deadlines deadlines_;

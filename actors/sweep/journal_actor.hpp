@@ -4,9 +4,9 @@
 /// starts another one over the same folder and sends the batch again.
 #pragma once
 
+#include "actors/sweep/requeue.hpp"
 #include "actors/sweep/sweep_control.hpp"
 #include "protocol/journal/journal_file.hpp"
-#include "protocol/journal/journal_reader.hpp"
 
 #include <caf/all.hpp>
 
@@ -33,10 +33,6 @@ struct records_written {
     journal::trouble why = journal::trouble::none;
 };
 
-struct found_run {
-    std::string id;
-    std::optional<journal::run_row> row; ///< absent: no run of this name was started
-};
 struct runs_looked_up {
     result<std::vector<found_run>> how;
 };

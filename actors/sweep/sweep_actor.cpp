@@ -1,12 +1,13 @@
-#include "actors/sweep/commit_queue.hpp"
+#include "actors/sweep/control_desk.hpp"
 #include "actors/sweep/interfaces.hpp"
+#include "actors/sweep/journal_side.hpp"
+#include "actors/sweep/requeue.hpp"
 #include "actors/sweep/sweep_records.hpp"
 #include "protocol/core/overloaded.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -15,26 +16,18 @@ namespace chalk::actors {
 
 namespace {
 
-constexpr std::chrono::seconds journal_retried_after{5};
-
 struct sweep_state {
     std::optional<sweep_settings> settings;
     std::optional<schedule> plan;
     std::optional<spending_book> budget;
-    std::optional<commit_queue> commits;
+    std::optional<journal_side> journal;
+    std::optional<control_desk> desk;
     node_actor node;
-    journal_actor journal;
-    restart_policy journal_restarts{3, std::chrono::minutes(1)};
     std::map<run_key, order_ptr> out; ///< those whose start is being journalled among them
     /// Handed out by the schedule, held back until what others were promised is free again.
     std::optional<schedule::assignment> unaffordable;
-    std::unordered_set<std::uint64_t> described; ///< cells of this session
-    std::deque<std::function<void(result<std::string>)>> lookups;
-    std::size_t window = 0;
+    std::unordered_set<std::uint64_t> described;          ///< cells of this session
     std::optional<schedule::clock::time_point> timer_due; ///< of the timer that comes first
-    bool paused = false;
-    bool drained = false;
-    bool journal_blocked = false;
     bool sealing = false;
     bool stop_said = false;
     bool cancelled = false;
@@ -48,20 +41,17 @@ class sweep_impl final : public sweep_base {
     sweep_impl(caf::actor_config& config, sweep_settings settings) : sweep_base(config) {
         state.plan.emplace(std::move(*settings.plan));
         state.budget.emplace(settings.budget, settings.spent_before);
-        state.commits.emplace(settings.journal.has_value());
+        state.desk.emplace(settings.journal ? settings.journal->node : "local", settings.window,
+                           settings.node.max_runs);
+        state.journal.emplace(this, std::move(settings.journal),
+                              [this](const std::string& text) { watch().sweep_said(text); });
         state.settings.emplace(std::move(settings));
-        state.window = window_for(state.settings->node.max_runs);
         set_down_handler([this](const caf::down_msg& down) { on_down(down); });
     }
 
     behavior_type make_behavior() override {
         start_node();
-        if (journal_of()) {
-            start_journal();
-            for (auto& record : std::exchange(state.settings->journal->first, {})) {
-                state.commits->add(std::move(record));
-            }
-        }
+        state.journal->open();
         if (state.settings->deadline) {
             delayed_send(this, *state.settings->deadline, sweep_deadline{});
         }
@@ -75,7 +65,7 @@ class sweep_impl final : public sweep_base {
             [this](const control_sweep& m) { on_control(m); },
             [this](const wake_sweep&) {
                 state.timer_due.reset();
-                write_again();
+                state.journal->write_again();
                 go_on();
             },
             [this](const sweep_deadline&) {
@@ -90,25 +80,15 @@ class sweep_impl final : public sweep_base {
 
   private:
     watcher& watch() { return *state.settings->node.services->watch; }
-    const sweep_journal* journal_of() const { return state.settings->journal ? &*state.settings->journal : nullptr; }
+    const sweep_journal* journal_of() const { return state.journal->settings(); }
     std::uint64_t number(run_key run) const {
         return static_cast<std::uint64_t>(
-            number_of(run, state.settings->journal ? state.settings->journal->repeats : 1'000'000'000));
-    }
-
-    /// How many may be out while so many may run at once; nullopt: as many as there is room for.
-    std::size_t window_for(std::optional<std::size_t> runs) const {
-        return runs ? std::min(state.settings->window, with_slack(*runs)) : state.settings->window;
+            number_of(run, journal_of() != nullptr ? journal_of()->repeats : 1'000'000'000));
     }
 
     void start_node() {
         state.node = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
         monitor(state.node);
-    }
-
-    void start_journal() {
-        state.journal = spawn_journal(this, *state.settings->journal, journal_client(sweep_actor(this)));
-        monitor(state.journal);
     }
 
     /// Does all that can be done now: starts runs, writes, tells, and ends the sweep when nothing is left.
@@ -122,13 +102,13 @@ class sweep_impl final : public sweep_base {
         if (state.plan->complete() && !state.unaffordable && !state.ending) {
             end(std::nullopt);
         }
-        write();
+        state.journal->write();
         arm_timer();
     }
 
     void hand_out() {
-        const bool held = state.paused || state.drained || state.journal_blocked || state.ending;
-        while (!held && state.out.size() < state.window) {
+        const bool held = !state.desk->lets_start() || state.journal->blocked() || state.ending;
+        while (!held && state.out.size() < state.desk->window()) {
             auto what = std::exchange(state.unaffordable, std::nullopt);
             if (!what) {
                 what = state.plan->next(clock().now());
@@ -159,12 +139,12 @@ class sweep_impl final : public sweep_base {
         }
         if (const auto* journal = journal_of()) {
             if (!journal->described(what.run.cell) && state.described.insert(what.run.cell).second) {
-                state.commits->add(journal->describe(what.run.cell));
+                state.journal->add(journal->describe(what.run.cell));
             }
-            state.commits->add(started_record(*order, *journal, wanted));
+            state.journal->add(started_record(*order, *journal, wanted));
         }
         state.out.emplace(what.run, order);
-        state.commits->then([this, order] {
+        state.journal->then([this, order] {
             const auto found = state.out.find(order->key);
             if (found != state.out.end() && found->second == order) { // else its node was lost meanwhile
                 send(state.node, start_run{order});
@@ -186,7 +166,7 @@ class sweep_impl final : public sweep_base {
         }
         state.out.erase(run);
         settle(what, verdict_of(said, cut_off && what.how.kind == error_class::timeout));
-        state.commits->then([this, what, said, counts = state.plan->counts()] {
+        state.journal->then([this, what, said, counts = state.plan->counts()] {
             if (said == schedule::verdict::retried) {
                 watch().attempt_finished(what, counts);
             } else {
@@ -211,7 +191,7 @@ class sweep_impl final : public sweep_base {
         const auto charged = journal::charge_of(what.spent);
         state.budget->settle(number(what.order->key), {charged.tokens, charged.usd});
         if (const auto* journal = journal_of()) {
-            state.commits->add(ended_record(what, *journal, means));
+            state.journal->add(ended_record(what, *journal, means));
         }
     }
 
@@ -219,8 +199,8 @@ class sweep_impl final : public sweep_base {
         const auto* journal = journal_of();
         const auto found = state.out.find(m.run);
         if (journal != nullptr && found != state.out.end() && found->second->attempt == m.attempt) {
-            state.commits->add(journal::spending_noted{number_of(m.run, journal->repeats), m.attempt, m.spent});
-            write();
+            state.journal->add(journal::spending_noted{number_of(m.run, journal->repeats), m.attempt, m.spent});
+            state.journal->write();
         }
     }
 
@@ -239,46 +219,14 @@ class sweep_impl final : public sweep_base {
 
     // The journal.
 
-    void write() {
-        run(state.commits->free_effects());
-        if (const auto batch = state.commits->next()) {
-            send(state.journal, write_records{*batch});
-        }
-    }
-
-    static void run(const std::vector<commit_queue::effect>& effects) {
-        for (const auto& effect : effects) {
-            effect();
-        }
-    }
-
-    void write_again() {
-        if (state.journal_blocked && state.commits->under_way()) {
-            send(state.journal, write_records{state.commits->under_way()});
-        }
-    }
-
     void on_written(const records_written& m) {
-        if (m.how) {
-            if (std::exchange(state.journal_blocked, false)) {
-                watch().sweep_said("the journal can be written again: runs start");
-            }
-            run(state.commits->written());
+        if (auto how = state.journal->written(m, !state.cancelled); !how) {
+            give_up(how.error());
+        } else if (state.journal->blocked()) {
+            arm_timer();
+        } else {
             go_on();
-            return;
         }
-        const bool may_pass = m.why == journal::trouble::disk_full || m.why == journal::trouble::input_output ||
-                              m.why == journal::trouble::busy;
-        if (!may_pass || state.cancelled) {
-            give_up(m.how.error());
-            return;
-        }
-        if (!std::exchange(state.journal_blocked, true)) {
-            watch().sweep_said(fmt::format("{}: nothing starts and no outcome counts until it can be written; tried "
-                                           "again every {} s",
-                                           m.how.error().message, journal_retried_after.count()));
-        }
-        arm_timer();
     }
 
     /// What the journal does not have is run again by a resume.
@@ -292,9 +240,9 @@ class sweep_impl final : public sweep_base {
     void arm_timer() {
         const auto now = clock().now();
         std::optional<schedule::clock::time_point> due;
-        if (state.journal_blocked) {
-            due = now + journal_retried_after;
-        } else if (state.out.size() < state.window) {
+        if (state.journal->blocked()) {
+            due = now + journal_side::retried_after;
+        } else if (state.out.size() < state.desk->window()) {
             due = state.plan->next_retry();
         }
         if (!due || state.ending || (state.timer_due && *state.timer_due <= *due)) {
@@ -324,70 +272,46 @@ class sweep_impl final : public sweep_base {
     void on_control(const control_sweep& m) {
         std::visit(overloaded{
                        [&](const control::pause&) {
-                           state.paused = true;
+                           const auto said = state.desk->pause();
                            send(state.node, withdraw_runs{});
-                           m.answer(std::string("paused: nothing more starts, what is under way goes on"));
+                           m.answer(said);
                        },
-                       [&](const control::resume&) {
-                           state.paused = false;
-                           m.answer(std::string("resumed"));
-                       },
+                       [&](const control::resume&) { m.answer(state.desk->resume()); },
                        [&](const control::cancel& c) {
                            m.answer(fmt::format("cancelled: {} runs under way end now", state.out.size()));
                            end_early(c.reason, false);
                        },
-                       [&](const control::concurrency& c) { set_concurrency(c, m.answer); },
+                       [&](const control::concurrency& c) {
+                           const auto said = state.desk->limit(c.runs);
+                           if (said) {
+                               send(state.node, set_max_runs{c.runs});
+                           }
+                           m.answer(said);
+                       },
                        [&](const control::requeue& c) { ask_for_requeue(c, m.answer); },
-                       [&](const control::drain& c) { drain(c, m.answer); },
-                       [&](const control::look&) { m.answer(state_text()); },
+                       [&](const control::drain& c) {
+                           const auto said = state.desk->drain(c.node);
+                           if (said) {
+                               send(state.node, withdraw_runs{});
+                           }
+                           m.answer(said);
+                       },
+                       [&](const control::look&) { m.answer(state.desk->look(view())); },
                    },
                    m.what);
         go_on();
     }
 
-    void set_concurrency(const control::concurrency& what, const std::function<void(result<std::string>)>& answer) {
-        if (what.runs && *what.runs == 0) {
-            answer(config_failure("concurrency must be at least 1: to start nothing more, pause"));
-            return;
-        }
-        send(state.node, set_max_runs{what.runs});
-        state.window = window_for(what.runs);
-        answer(what.runs ? fmt::format("at most {} runs at once from now on", *what.runs)
-                         : std::string("as many runs at once as the machine has room for"));
-    }
-
-    void drain(const control::drain& what, const std::function<void(result<std::string>)>& answer) {
-        const std::string mine = journal_of() != nullptr ? journal_of()->node : "local";
-        if (what.node != mine) {
-            answer(config_failure(fmt::format("there is no node {}; nodes: {}", what.node, mine)));
-            return;
-        }
-        state.drained = true;
-        send(state.node, withdraw_runs{});
-        answer(fmt::format("{} is drained: nothing more starts there, what is under way goes on", mine));
-    }
-
-    std::string state_text() const {
-        const char* how = state.ending            ? "ending"
-                          : state.plan->stopped() ? "stopping"
-                          : state.paused          ? "paused"
-                          : state.journal_blocked ? "waiting for the journal"
-                          : state.drained         ? "drained"
-                          : state.unaffordable    ? "waiting for the budget"
-                                                  : "running";
-        const auto& c = state.plan->counts();
-        return json{{"state", how},
-                    {"total", c.total},
-                    {"ended", c.ended()},
-                    {"under_way", state.out.size()},
-                    {"passed", c.passed},
-                    {"failed", c.failed},
-                    {"errors", c.errors},
-                    {"skipped", c.skipped},
-                    {"retries", c.retries},
-                    {"tokens", state.budget->spent().tokens},
-                    {"usd", state.budget->spent().usd}}
-            .dump();
+    sweep_view view() const {
+        sweep_view now;
+        now.ending = state.ending;
+        now.stopping = state.plan->stopped().has_value();
+        now.journal_blocked = state.journal->blocked();
+        now.budget_held = state.unaffordable.has_value();
+        now.under_way = state.out.size();
+        now.counts = state.plan->counts();
+        now.spent = state.budget->spent();
+        return now;
     }
 
     void ask_for_requeue(const control::requeue& what, const std::function<void(result<std::string>)>& answer) {
@@ -395,55 +319,29 @@ class sweep_impl final : public sweep_base {
             answer(config_failure("this sweep takes no runs back"));
             return;
         }
-        state.lookups.push_back(answer);
-        send(state.journal, look_up_runs{what.runs});
+        state.journal->look_up(what.runs, answer);
     }
 
-    /// All of them, or none with what is wrong.
     void on_looked_up(const runs_looked_up& m) {
-        if (state.lookups.empty()) {
+        const auto answer = state.journal->take_lookup();
+        if (!answer) {
             return;
         }
-        const auto answer = std::move(state.lookups.front());
-        state.lookups.pop_front();
-        if (!m.how) {
-            answer(m.how.error());
+        const auto wanted =
+            m.how ? runs_to_requeue(*m.how, journal_of()->repeats) : result<std::vector<requeued_run>>(m.how.error());
+        if (!wanted) {
+            answer(wanted.error());
             return;
-        }
-        for (const auto& found : *m.how) {
-            if (!found.row) {
-                answer(config_failure(fmt::format("no run {} was started in this sweep", found.id)));
-                return;
-            }
-            if (!found.row->closed) {
-                answer(config_failure(fmt::format("run {} has no outcome yet: it runs, or will", found.id)));
-                return;
-            }
         }
         std::size_t taken = 0;
-        for (const auto& found : *m.how) {
-            taken += requeue(*found.row) ? 1 : 0;
+        for (const auto& one : *wanted) {
+            if (state.plan->requeue(one.run, one.last_attempt, one.how, one.score)) {
+                state.journal->add(journal::run_requeued{one.number, std::chrono::system_clock::now(), "by hand"});
+                ++taken;
+            }
         }
         answer(fmt::format("{} runs are queued again", taken));
         go_on();
-    }
-
-    bool requeue(const journal::run_row& row) {
-        const std::uint64_t repeats = journal_of()->repeats;
-        const run_key run{static_cast<std::uint64_t>(row.run) / repeats, static_cast<std::uint64_t>(row.run) % repeats};
-        const auto* counted = row.counted();
-        std::optional<outcome> how;
-        std::optional<double> score;
-        if (counted != nullptr && counted->ended) {
-            how = counted->ended->how;
-            score = counted->ended->score;
-        }
-        const auto last = static_cast<std::uint32_t>(row.attempts.back().started.attempt);
-        if (!state.plan->requeue(run, last, how, score)) {
-            return false;
-        }
-        state.commits->add(journal::run_requeued{row.run, std::chrono::system_clock::now(), "by hand"});
-        return true;
     }
 
     // Deaths.
@@ -451,25 +349,17 @@ class sweep_impl final : public sweep_base {
     void on_down(const caf::down_msg& down) {
         if (down.source == state.node.address()) {
             on_node_down(down);
-        } else if (state.journal && down.source == state.journal.address()) {
+        } else if (state.journal->is(down.source)) {
             on_journal_down(down);
         }
     }
 
     void on_journal_down(const caf::down_msg& down) {
-        if (state.ending && state.commits->idle()) {
+        if (state.ending && state.journal->idle()) {
             return;
         }
-        if (!state.journal_restarts.allow(clock().now())) {
-            give_up(harness_failure("the journal failed too often: " + system().render(down.reason)));
-            return;
-        }
-        for (const auto& answer : std::exchange(state.lookups, {})) {
-            answer(harness_failure("the journal failed; try again"));
-        }
-        start_journal();
-        if (state.commits->under_way()) {
-            send(state.journal, write_records{state.commits->under_way()});
+        if (auto another = state.journal->died(down.reason); !another) {
+            give_up(another.error());
         }
     }
 
@@ -484,14 +374,14 @@ class sweep_impl final : public sweep_base {
             const auto after = state.plan->lost(run, clock().now());
             settle(what, after == schedule::after_loss::give_up ? journal::verdict::counts : journal::verdict::lost);
             if (after == schedule::after_loss::give_up) {
-                state.commits->then(
+                state.journal->then(
                     [this, what, counts = state.plan->counts()] { watch().run_finished(what, counts); });
             }
         }
         if (!again) {
             state.plan->stop("the node failed too often: " + why);
             end(failure{error_class::node_lost, "the node failed too often: " + why});
-            write();
+            state.journal->write();
             return;
         }
         start_node();
@@ -504,20 +394,17 @@ class sweep_impl final : public sweep_base {
         state.ending = true;
         if (journal_of() != nullptr) {
             const auto& counts = state.plan->counts();
-            state.commits->add(journal::sweep_ended{std::chrono::system_clock::now(),
+            state.journal->add(journal::sweep_ended{std::chrono::system_clock::now(),
                                                     counts.ended() + counts.skipped == counts.total,
                                                     state.plan->stopped().value_or("")});
         }
-        state.commits->then([this, trouble] { finish(trouble); });
+        state.journal->then([this, trouble] { finish(trouble); });
     }
 
     void finish(const std::optional<failure>& trouble) {
         demonitor(state.node.address());
         send_exit(state.node, caf::exit_reason::user_shutdown);
-        if (state.journal) {
-            demonitor(state.journal.address());
-            send_exit(state.journal, caf::exit_reason::user_shutdown);
-        }
+        state.journal->close();
         watch().sweep_finished(state.plan->counts(), trouble);
         quit();
     }

@@ -54,4 +54,9 @@ struct sweep_journal {
     return journal::run_number{run.cell * repeats + run.index};
 }
 
+/// The other way round.
+[[nodiscard]] inline run_key run_of(journal::run_number number, std::uint64_t repeats) {
+    return {static_cast<std::uint64_t>(number) / repeats, static_cast<std::uint64_t>(number) % repeats};
+}
+
 } // namespace chalk::actors

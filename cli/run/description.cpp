@@ -1,5 +1,6 @@
 #include "cli/run/description.hpp"
 
+#include "protocol/core/read_file.hpp"
 #include "protocol/host_channel/channel.hpp"
 #include "runtimes/process/spawn.hpp"
 
@@ -32,8 +33,7 @@ fs::path cache_file(const fs::path& cache_folder, const std::string& digest) {
 
 /// What was kept, if it is whole; anything else is asked again.
 std::optional<task_list> read_cache(const fs::path& file) {
-    std::ifstream in(file);
-    const std::string line{std::istreambuf_iterator<char>(in), {}};
+    const std::string line = read_or_empty(file);
     if (line.empty()) {
         return std::nullopt;
     }

@@ -1,15 +1,15 @@
 #include "cli/run/limits.hpp"
 
 #include "cli/run/sizes.hpp"
+#include "protocol/core/read_file.hpp"
 #include "runtimes/confinement/student_limits.hpp"
-#include "runtimes/namespaces/cgroups.hpp"
+#include "runtimes/namespaces/cgroup_hierarchies.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>
@@ -66,16 +66,11 @@ bytes memory_of_machine() {
     return {memory};
 }
 
-std::string text_of(const char* file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// How many may exist: the machine's limit, that of each cgroup that we are in, and the user's, which root has not.
 std::uint32_t processes_of_machine() {
     std::uint64_t processes = read_number("/proc/sys/kernel/pid_max").value_or(32'768);
     for (const auto& one :
-         namespaces::find_hierarchies(text_of("/proc/self/cgroup"), text_of("/proc/self/mountinfo"))) {
+         namespaces::find_hierarchies(read_or_empty("/proc/self/cgroup"), read_or_empty("/proc/self/mountinfo"))) {
         for (const auto& group : one.bases) {
             if (const auto limit = read_number((group / "pids.max").c_str())) { // "max" is none
                 processes = std::min(processes, *limit);

@@ -55,8 +55,7 @@ result<void> take_back(const journal::run_row& row, std::uint64_t repeats, opene
         return config_failure(
             fmt::format("run {} has no outcome yet and will run anyway", row.attempts.front().started.id.str()));
     }
-    const auto number = static_cast<std::uint64_t>(row.run);
-    const actors::run_key run{number / repeats, number % repeats};
+    const auto run = actors::run_of(row.run, repeats);
     reopened.insert(run);
     out.before.open[run] = {0, static_cast<std::uint32_t>(row.attempts.back().started.attempt), 0};
     out.journal.first.push_back(journal::run_requeued{row.run, std::chrono::system_clock::now(), "by hand"});
@@ -130,8 +129,7 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
         return unfinished.error();
     }
     for (const auto& run : *unfinished) {
-        const auto number = static_cast<std::uint64_t>(run.run);
-        out.before.open[{number / repeats, number % repeats}] = {
+        out.before.open[actors::run_of(run.run, repeats)] = {
             run.charged_attempts, static_cast<std::uint32_t>(run.next_attempt) - 1, run.node_losses};
     }
     auto open = reader.open_attempts();

@@ -1,5 +1,7 @@
 #include "protocol/core/outcome.hpp"
 
+#include "protocol/core/result.hpp"
+
 #include <array>
 
 namespace chalk {
@@ -32,6 +34,10 @@ std::optional<error_class> parse_error_class(std::string_view text) noexcept {
 
 std::optional<outcome_status> parse_outcome_status(std::string_view text) noexcept {
     return find_name<outcome_status>(outcome_status_names, text);
+}
+
+outcome outcome::error(const failure& why) {
+    return error(why.kind, why.message);
 }
 
 } // namespace chalk

@@ -8,6 +8,8 @@
 
 namespace chalk {
 
+struct failure;
+
 /// The part of the system that failed. An infrastructure error is never a score of 0.
 enum class error_class { config, image, sandbox, harness, task, model, timeout, node_lost, budget };
 
@@ -34,6 +36,7 @@ struct outcome {
     [[nodiscard]] static outcome error(error_class kind, std::string message) {
         return {outcome_status::error, kind, std::move(message)};
     }
+    [[nodiscard]] static outcome error(const failure& why);
     [[nodiscard]] static outcome cancelled(std::string message) {
         return {outcome_status::cancelled, std::nullopt, std::move(message)};
     }

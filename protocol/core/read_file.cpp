@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,6 +21,22 @@ failure refuse(const std::filesystem::path& file, std::string_view cause) {
 
 failure refuse_with_errno(const std::filesystem::path& file, int error) {
     return refuse(file, error == ENOENT ? "no such file" : std::generic_category().message(error));
+}
+
+/// 0 or an error number. Stops when it has more than `limit` bytes.
+int read_to_end(int fd, std::string& text, std::uint64_t limit) {
+    char part[16 * 1024];          // not in `text`: what it grows by would be filled with zeros first
+    while (text.size() <= limit) { // to the end, not to st_size: a file in /proc says 0
+        const auto got = ::read(fd, part, sizeof part);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return got < 0 ? errno : 0;
+        }
+        text.append(part, static_cast<std::size_t>(got));
+    }
+    return 0;
 }
 
 } // namespace
@@ -46,23 +63,16 @@ result<std::string> read_file(const std::filesystem::path& file, bytes limit) {
     }
 
     std::string text;
-    char part[16 * 1024]; // not in `text`: what it grows by would be filled with zeros first
-    for (;;) {            // to the end, not to st_size: a file in /proc says 0
-        const auto got = ::read(fd.get(), part, sizeof part);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return refuse_with_errno(file, errno);
-        }
-        if (got == 0) {
-            return text;
-        }
-        text.append(part, static_cast<std::size_t>(got));
-        if (text.size() > limit.count) {
-            return too_large();
-        }
+    if (const int error = read_to_end(fd.get(), text, limit.count); error != 0) {
+        return refuse_with_errno(file, error);
     }
+    return text.size() > limit.count ? too_large() : result<std::string>(std::move(text));
+}
+
+std::string read_or_empty(const std::filesystem::path& file) {
+    const unique_fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string text;
+    return fd && read_to_end(fd.get(), text, text.max_size()) == 0 ? text : std::string();
 }
 
 } // namespace chalk

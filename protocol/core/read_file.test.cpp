@@ -36,3 +36,10 @@ TEST_CASE("what is no readable file is named with its cause") {
 TEST_CASE("a file that claims to be empty is still read") {
     CHECK_FALSE(read_file("/proc/self/status", 1_MiB).value().empty());
 }
+
+TEST_CASE("a file that cannot be read says nothing to those who do not ask why") {
+    const test::temporary_folder folder;
+    CHECK(read_or_empty(folder.write("f", "two\nlines\n")) == "two\nlines\n");
+    CHECK(read_or_empty(folder.path() / "absent").empty());
+    CHECK(read_or_empty(folder.path()).empty());
+}

@@ -32,7 +32,4 @@ inline constexpr gid_t student_gid = 1000;
 inline constexpr std::uint16_t tool_server_port = 18801;
 inline constexpr std::uint16_t gateway_port = 18802; ///< for agents that are programs: the model gateway, forwarded
 
-/// Descriptors that a sandbox's harness inherits (docs/protocols/host-channel.md).
-inline constexpr int host_channel_fd = 3;
-
 } // namespace chalk::sandbox_layout

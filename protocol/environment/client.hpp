@@ -23,8 +23,13 @@ namespace chalk::environment {
 /// Version of the protocol that this build speaks; `initialize` refuses any other.
 inline constexpr int protocol_version = 1;
 
-/// JSON-RPC error codes of our own (the specification's server range).
-enum class rpc_code : int { environment_exception = -32000, student_misbehavior = -32001, cancelled = -32002 };
+/// JSON-RPC error codes: what we look for of the specification's, and our own (its server range).
+enum class rpc_code : int {
+    method_not_found = -32601, ///< JSON-RPC 2.0, 5.1
+    environment_exception = -32000,
+    student_misbehavior = -32001,
+    cancelled = -32002,
+};
 
 enum class call_error_kind {
     remote,   ///< the environment answered with an error: `code`, `message`, `details` (its traceback) are its own

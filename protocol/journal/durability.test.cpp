@@ -1,111 +1,16 @@
-// What survives: SIGKILL between and inside batches, a damaged write-ahead file, a damaged journal, a full disk. Each
-// writer is a process of its own, so that it can die as a process does.
-#include "protocol/core/unique_fd.hpp"
-#include "protocol/journal/journal_file.hpp"
-#include "protocol/journal/journal_reader.hpp"
-#include "tests/support/catch.hpp"
-#include "tests/support/journal_records.hpp"
+// What survives: SIGKILL between and inside batches, a damaged write-ahead file, a damaged journal.
+#include "protocol/journal/batches.test.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-#include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <functional>
 #include <random>
-
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace chalk;
 using namespace chalk::journal;
 using namespace chalk::test;
 
 namespace {
-
-constexpr std::uint64_t batch_size = 40; // more rows than fit on one page: half a batch would be seen
-
-/// Batch `index`: runs index * batch_size and on, each started and ended.
-std::vector<record> batch(std::uint64_t index) {
-    std::vector<record> records;
-    for (std::uint64_t run = index * batch_size; run < (index + 1) * batch_size; ++run) {
-        records.emplace_back(a_start(run, 1));
-        auto end = an_end(run, outcome::passed(), 0.5);
-        end.transcript = fmt::format("runs/run-{}/attempt-1/transcript.json", run);
-        records.emplace_back(std::move(end));
-    }
-    return records;
-}
-
-constexpr std::uint64_t many_cells = 1'000'000;
-
-/// Forks; `work` says in the child what went wrong, or nothing. It is read to the end by `said`, which runs here.
-void in_child(const std::function<void(int out)>& work, const std::function<void(int in, pid_t child)>& watch) {
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    const unique_fd in(ends[0]);
-    unique_fd out(ends[1]);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        work(out.get());
-        ::_exit(0);
-    }
-    out.reset();
-    watch(in.get(), child);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-}
-
-void say(int out, const std::string& text) {
-    if (::write(out, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-        ::_exit(1);
-    }
-}
-
-std::string read_all(int in) {
-    std::string text;
-    std::array<char, 4096> part{};
-    ssize_t size = 0;
-    while ((size = ::read(in, part.data(), part.size())) > 0) {
-        text.append(part.data(), static_cast<std::size_t>(size));
-    }
-    return text;
-}
-
-/// In a child: what it must do before anything else can be tested.
-void must(int out, const result<void>& done) {
-    if (!done) {
-        say(out, done.error().message);
-        ::_exit(1);
-    }
-}
-
-/// Whole batches that the journal holds. Fails the test when one is not whole, or there is a gap.
-std::uint64_t whole_batches(const journal_reader& reader) {
-    std::uint64_t runs = 0;
-    bool in_order = true;
-    const auto read = reader.for_each_run([&](const run_row& run) {
-        in_order = in_order && run.run == run_number{runs} && run.counted() != nullptr;
-        ++runs;
-        return true;
-    });
-    REQUIRE(read);
-    CHECK(in_order);
-    CHECK(runs % batch_size == 0);
-    return runs / batch_size;
-}
-
-std::uint64_t whole_batches(const std::filesystem::path& folder) {
-    auto reader = journal_reader::open(folder);
-    REQUIRE(reader);
-    CHECK(reader->check());
-    CHECK(reader->open_attempts()->empty());
-    return whole_batches(*reader);
-}
 
 /// A journal of `batches` whose writer died, so that its write-ahead file is still there.
 void leave_behind(const std::filesystem::path& folder, std::uint64_t batches) {
@@ -244,88 +149,4 @@ TEST_CASE("a damaged journal is refused with what to do, and read as far as it c
     REQUIRE_FALSE(read);
     CHECK(read.error().message.find("damaged") != std::string::npos);
     CHECK(runs > 0);
-}
-
-TEST_CASE("an I/O error fails a batch as a whole") {
-    const temporary_folder out;
-    in_child(
-        [&](int to) {
-            auto file = journal_file::create(out.path());
-            if (!file) {
-                must(to, file.error());
-            }
-            must(to, file->append(std::vector<record>{a_sweep(many_cells, 1)}));
-            // A file that may not grow any more: EFBIG instead of a signal.
-            std::signal(SIGXFSZ, SIG_IGN);
-            rlimit limit{};
-            ::getrlimit(RLIMIT_FSIZE, &limit);
-            limit.rlim_cur = 256 * 1024;
-            ::setrlimit(RLIMIT_FSIZE, &limit);
-            std::uint64_t next = 0;
-            auto done = file->append(batch(next));
-            while (done) {
-                done = file->append(batch(++next));
-            }
-            const auto trouble_then = file->last_trouble();
-            limit.rlim_cur = limit.rlim_max;
-            ::setrlimit(RLIMIT_FSIZE, &limit);
-            must(to, file->append(batch(next))); // the same batch, tried again
-            say(to, fmt::format("{}|{}|{}", next, static_cast<int>(trouble_then), done.error().message));
-        },
-        [&](int in, pid_t) {
-            const auto said = read_all(in);
-            INFO(said);
-            const auto bar = said.find('|');
-            REQUIRE(bar != std::string::npos);
-            CHECK(said.substr(bar + 1, 1) == std::to_string(static_cast<int>(trouble::input_output)));
-            CHECK(said.find("the journal took none of a batch") != std::string::npos);
-            CHECK(whole_batches(out.path()) == std::stoull(said.substr(0, bar)) + 1);
-        });
-}
-
-TEST_CASE("a full disk fails a batch as a whole, and the journal goes on once there is room") {
-    if (::geteuid() != 0) {
-        CHALK_SKIP("needs root to mount a small disk: run the tests as root");
-    }
-    const temporary_folder out;
-    in_child(
-        [&](int to) {
-            const auto disk = out.path() / "disk";
-            std::filesystem::create_directory(disk);
-            if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-                ::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) {
-                say(to, fmt::format("skip {}", std::generic_category().message(errno)));
-                ::_exit(0);
-            }
-            std::ofstream(disk / "ballast") << std::string(256 * 1024, 'x');
-            const auto folder = disk / "sweep";
-            auto file = journal_file::create(folder);
-            if (!file) {
-                must(to, file.error());
-            }
-            must(to, file->append(std::vector<record>{a_sweep(many_cells, 1)}));
-            std::uint64_t next = 0;
-            auto done = file->append(batch(next));
-            while (done) {
-                done = file->append(batch(++next));
-            }
-            const bool named = file->last_trouble() == trouble::disk_full &&
-                               done.error().message.find("the disk is full") != std::string::npos;
-            const auto held = [&] {
-                auto reader = journal_reader::open(folder);
-                return reader ? reader->finished_runs()->size() / batch_size : many_cells;
-            };
-            const bool whole = held() == next;
-            std::filesystem::remove(disk / "ballast");
-            const auto again = file->append(batch(next));
-            say(to,
-                fmt::format("named {} whole {} again {} held {}", named, whole, again.has_value(), held() == next + 1));
-        },
-        [&](int in, pid_t) {
-            const auto said = read_all(in);
-            if (said.starts_with("skip ")) {
-                CHALK_SKIP("this machine lets even root mount no tmpfs: " + said.substr(5));
-            }
-            CHECK(said == "named true whole true again true held true");
-        });
 }

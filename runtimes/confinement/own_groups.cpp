@@ -1,12 +1,11 @@
 #include "runtimes/confinement/own_groups.hpp"
 
+#include "protocol/core/read_file.hpp"
 #include "runtimes/cannot.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -19,11 +18,6 @@ namespace chalk::confinement {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string read_all(const fs::path& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 
 bool has_word(const std::string& text, std::string_view wanted) {
     std::istringstream in(text);
@@ -51,7 +45,7 @@ result<void> move_in(const own_hierarchy& which, const fs::path& harness) {
     if (!which.v2) {
         return put(harness / "cgroup.procs", "0");
     }
-    std::istringstream all(read_all(which.folder / "cgroup.procs"));
+    std::istringstream all(read_or_empty(which.folder / "cgroup.procs"));
     for (std::string pid; all >> pid;) {
         if (auto moved = put(harness / "cgroup.procs", pid); !moved && errno != ESRCH) {
             return moved;
@@ -82,7 +76,7 @@ result<void> limit(const own_hierarchy& which, const fs::path& student, const ow
 std::vector<own_hierarchy> find_own_hierarchies(const fs::path& root) {
     std::vector<own_hierarchy> found;
     if (::access((root / "cgroup.controllers").c_str(), F_OK) == 0) {
-        const std::string controllers = read_all(root / "cgroup.controllers");
+        const std::string controllers = read_or_empty(root / "cgroup.controllers");
         if (writable(root)) {
             found.push_back({root, true, has_word(controllers, "memory"), has_word(controllers, "pids")});
         }

@@ -1,10 +1,10 @@
 #include "runtimes/namespaces/ids.hpp"
 
+#include "protocol/core/read_file.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -33,11 +33,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
         }
         text.remove_prefix(end + 1);
     }
-}
-
-std::string read_table(const char* file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string user_name(uid_t uid) {
@@ -69,8 +64,8 @@ result<id_range> find_range(std::string_view table, std::string_view name, uid_t
 result<id_range> choose_range() {
     const uid_t uid = ::geteuid();
     const std::string name = user_name(uid);
-    const auto users = find_range(read_table("/etc/subuid"), name, uid, "/etc/subuid");
-    const auto groups = find_range(read_table("/etc/subgid"), name, uid, "/etc/subgid");
+    const auto users = find_range(read_or_empty("/etc/subuid"), name, uid, "/etc/subuid");
+    const auto groups = find_range(read_or_empty("/etc/subgid"), name, uid, "/etc/subgid");
     if (users && groups && *users == *groups) {
         return *users;
     }

@@ -1,6 +1,6 @@
 #include "runtimes/namespaces/machine.hpp"
 
-#include "runtimes/namespaces/cgroups.hpp"
+#include "runtimes/namespaces/cgroup_removal.hpp"
 #include "runtimes/namespaces/ids.hpp"
 #include "runtimes/namespaces/owner.hpp"
 #include "runtimes/process/spawn.hpp"

@@ -1,28 +1,22 @@
 #include "runtimes/namespaces/namespaces_runtime.hpp"
 
-#include "protocol/core/hand_on.hpp"
-#include "protocol/core/sandbox_layout.hpp"
-#include "runtimes/bundle/layout.hpp"
-#include "runtimes/confinement/firewall/nftables.hpp"
-#include "runtimes/image/environment.hpp"
-#include "runtimes/image/rootfs.hpp"
 #include "runtimes/image/skeleton.hpp"
 #include "runtimes/namespaces/cgroups.hpp"
-#include "runtimes/namespaces/ids.hpp"
+#include "runtimes/namespaces/confinement_note.hpp"
+#include "runtimes/namespaces/foundation.hpp"
+#include "runtimes/namespaces/kept_folder.hpp"
 #include "runtimes/namespaces/machine.hpp"
-#include "runtimes/namespaces/nest_client.hpp"
 #include "runtimes/namespaces/owner.hpp"
 #include "runtimes/namespaces/plan.hpp"
 #include "runtimes/namespaces/sandbox_handle.hpp"
-#include "runtimes/namespaces/seccomp_program.hpp"
+#include "runtimes/namespaces/sandbox_order.hpp"
+#include "runtimes/namespaces/staged_trees.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -35,26 +29,53 @@ using namespace namespaces;
 
 namespace {
 
-using shared_entry = std::shared_ptr<const image::cache_entry>;
-
-shared_entry share(image::cache_entry entry) {
-    return std::make_shared<const image::cache_entry>(std::move(entry));
-}
-
-/// What all sandboxes of this process stand on; made with the first.
-struct foundation {
-    id_range ids;
-    bool privileged = true;
-    bool idmapped = true;
-    image::tree_owners owners;
-    std::optional<id_helper> helper; ///< without root
-    shared_entry skeleton;
-    shared_entry bundle;
-    std::unique_ptr<nest_client> nest;
+/// What of the cache a sandbox is made of.
+struct sandbox_base {
+    const foundation* shared = nullptr;
+    shared_entry environment;
+    shared_entry tree; ///< the skeleton, or the root file system that the request brings
 };
 
-result<fs::path> nest_program(const namespaces_options& options) {
-    return options.nest_program.empty() ? bundle::find_helper("chalk-nest") : result<fs::path>(options.nest_program);
+plan_request plan_for(const sandbox_request& request, const sandbox_base& base, const std::optional<fs::path>& kept) {
+    plan_request wanted;
+    wanted.from.environment_root = base.environment->folder / "root";
+    wanted.from.environment_workdir = base.environment->folder / "workdir";
+    wanted.from.base = base.tree->folder / "tree";
+    wanted.from.base_is_whole = request.rootfs.has_value();
+    wanted.from.system_folders = image::system_folders();
+    wanted.from.bundle = base.shared->bundle->folder / "tree";
+    wanted.from.out = request.out_folder;
+    wanted.from.gateway = request.gateway_folder;
+    wanted.from.kept = kept;
+    wanted.limits = request.limits;
+    wanted.mask = request.environment.mask;
+    wanted.mounts = request.mounts;
+    wanted.idmapped = base.shared->idmapped;
+    wanted.privileged = base.shared->privileged;
+    return wanted;
+}
+
+/// The harness's own ends of what it talks to its host by.
+struct harness_side {
+    unique_fd channel;
+    unique_fd errors;
+};
+
+/// The other ends go to `parts`. error_class::sandbox.
+result<harness_side> open_harness_side(sandbox_parts& parts) {
+    harness_side side;
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return sandbox_failure(fmt::format("cannot make the host channel: {}", std::strerror(errno)));
+    }
+    parts.host_channel.reset(ends[0]);
+    side.channel.reset(ends[1]);
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return sandbox_failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
+    parts.stderr_pipe.reset(ends[0]);
+    side.errors.reset(ends[1]);
+    return side;
 }
 
 class namespaces_runtime final : public runtime {
@@ -73,13 +94,12 @@ class namespaces_runtime final : public runtime {
     }
 
   private:
-    result<std::unique_ptr<nest_client>> start_nest(const foundation& base) const;
-    result<foundation> lay_foundation() const;
+    [[nodiscard]] foundation_site site() const { return {options_, owner_, cgroups_, cache_, state_}; }
     result<const foundation*> get_foundation();
-    result<shared_entry> get_environment(const foundation& base, const environment_source& environment);
-    /// The skeleton, or the root file system that the request brings.
-    result<shared_entry> get_base_tree(const foundation& base, const sandbox_request& request);
-    [[nodiscard]] std::string confinement_note(const foundation& base, const sandbox_request& request) const;
+    result<sandbox_base> get_base(const sandbox_request& request);
+    /// Fills `parts`, which keeps what was made when it fails.
+    result<void> build(const sandbox_request& request, const sandbox_base& base, sandbox_parts& parts) const;
+    result<void> lend_folders(const sandbox_request& request, const foundation& base, sandbox_parts& parts) const;
 
     boost::asio::io_context& io_;
     namespaces_options options_;
@@ -87,91 +107,15 @@ class namespaces_runtime final : public runtime {
     cgroups cgroups_;
     image::cache cache_;
     fs::path state_;
-    result<fs::path> make_kept_folder(const foundation& base, const run_id& id) const;
-    std::mutex preparing_;
-    std::optional<foundation> foundation_;
-    std::map<std::string, shared_entry> environments_; ///< by digest; kept as long as this process may start more
-    std::map<fs::path, shared_entry> rootfs_;          ///< by where they come from
+    std::mutex laying_;
+    std::optional<foundation> foundation_; ///< laid with the first sandbox
+    staged_trees staged_{cache_};
 };
 
-result<std::unique_ptr<nest_client>> namespaces_runtime::start_nest(const foundation& base) const {
-    auto program = nest_program(options_);
-    if (!program) {
-        return program.error();
-    }
-    auto seccomp = make_seccomp_program();
-    if (!seccomp) {
-        return seccomp.error();
-    }
-    const fs::path folder = state_ / owner_;
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) {
-        return sandbox_failure(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-    }
-    nest_orders orders;
-    orders.privileged = base.privileged;
-    orders.folder = folder.string();
-    orders.first_id = base.ids.first;
-    orders.id_count = base.ids.count;
-    orders.init_program = program->string();
-    orders.newuidmap = find_program("newuidmap").value_or("").string();
-    orders.newgidmap = find_program("newgidmap").value_or("").string();
-    orders.remove_at_end = cgroups_.owner_folders();
-    orders.remove_at_end.push_back(folder.string());
-    return nest_client::start(options_.copied_program.empty() ? *program : options_.copied_program, orders,
-                              seccomp->get());
-}
-
-result<foundation> namespaces_runtime::lay_foundation() const {
-    foundation base;
-    base.privileged = ::geteuid() == 0;
-    auto ids = choose_range();
-    if (!ids) {
-        return ids.error();
-    }
-    base.ids = *ids;
-    auto nest = start_nest(base);
-    if (!nest) {
-        return nest.error();
-    }
-    base.nest = std::move(*nest);
-    std::error_code error;
-    fs::create_directories(cache_.folder(), error);
-    base.idmapped =
-        base.privileged && !try_sandbox(*base.nest, tree{cache_.folder().string(), tree::read_only | tree::idmap});
-    base.owners.base = base.idmapped ? 0 : base.ids.first;
-    if (!base.privileged) {
-        auto program = nest_program(options_);
-        if (!program) {
-            return program.error();
-        }
-        base.helper.emplace(*program, base.ids);
-        base.owners.hand_over = [helper = *base.helper](const fs::path& tree, const std::vector<fs::path>& students) {
-            return helper.give(tree, students);
-        };
-    }
-    auto skeleton = image::get_skeleton(cache_, base.owners);
-    if (!skeleton) {
-        return skeleton.error();
-    }
-    base.skeleton = share(std::move(*skeleton));
-    auto parts = options_.bundle_parts ? result<bundle::parts>(*options_.bundle_parts) : bundle::find_parts();
-    if (!parts) {
-        return parts.error();
-    }
-    auto made = bundle::get_bundle(cache_, *parts, base.owners);
-    if (!made) {
-        return made.error();
-    }
-    base.bundle = share(std::move(*made));
-    return base;
-}
-
 result<const foundation*> namespaces_runtime::get_foundation() {
-    const std::lock_guard lock(preparing_);
+    const std::lock_guard lock(laying_);
     if (!foundation_) {
-        auto base = lay_foundation();
+        auto base = lay_foundation(site());
         if (!base) {
             return base.error();
         }
@@ -180,241 +124,69 @@ result<const foundation*> namespaces_runtime::get_foundation() {
     return &*foundation_;
 }
 
-result<shared_entry> namespaces_runtime::get_environment(const foundation& base,
-                                                         const environment_source& environment) {
-    const std::lock_guard lock(preparing_);
-    shared_entry& known = environments_[environment.digest];
-    if (!known) {
-        auto staged = image::stage(cache_, environment, base.owners);
-        if (!staged) {
-            environments_.erase(environment.digest);
-            return staged.error();
-        }
-        known = share(std::move(*staged));
+result<sandbox_base> namespaces_runtime::get_base(const sandbox_request& request) {
+    const auto shared = get_foundation();
+    if (!shared) {
+        return shared.error();
     }
-    return known;
-}
-
-result<void> namespaces_runtime::prepare(const sandbox_request& request) {
-    const auto base = get_foundation();
-    if (!base) {
-        return base.error();
-    }
-    if (const auto environment = get_environment(**base, request.environment); !environment) {
-        return environment.error();
-    }
-    const auto tree = get_base_tree(**base, request);
-    return tree ? result<void>{} : tree.error();
-}
-
-result<shared_entry> namespaces_runtime::get_base_tree(const foundation& base, const sandbox_request& request) {
-    if (!request.rootfs) {
-        return base.skeleton;
-    }
-    const std::lock_guard lock(preparing_);
-    shared_entry& known = rootfs_[*request.rootfs];
-    if (!known) {
-        auto staged = image::get_rootfs(cache_, *request.rootfs, base.owners);
-        if (!staged) {
-            rootfs_.erase(*request.rootfs);
-            return staged.error();
-        }
-        known = share(std::move(*staged));
-    }
-    return known;
-}
-
-/// In the cache, so that `chalk gc` removes what nobody came for.
-result<fs::path> namespaces_runtime::make_kept_folder(const foundation& base, const run_id& id) const {
-    const fs::path folder = cache_.folder() / "kept" / fmt::format("{}-{}", id.str(), owner_);
-    const uid_t owner = base.owners.root();
-    for (const fs::path& one : {folder / "root", folder / "student"}) {
-        std::error_code error;
-        fs::create_directories(one, error);
-        if (error || ::chown(one.c_str(), owner, owner) != 0) {
-            return sandbox_failure(fmt::format("cannot make {}: {}", one.string(), std::strerror(errno)));
-        }
-        if (auto given = base.owners.finish(one); !given) {
-            return given.error();
-        }
-    }
-    return folder;
-}
-
-/// What is kept lies on the host's own file system, which no size holds.
-std::string namespaces_runtime::confinement_note(const foundation& base, const sandbox_request& request) const {
-    const auto disk = request.keep ? fmt::format("disk watched, since what it holds is kept ({} MiB)",
-                                                 request.limits.student_disk.count >> 20U)
-                                   : std::string("disk by tmpfs");
-    return fmt::format("namespaces on the host's kernel ({}), no network but loopback, system call filter, {}, {}",
-                       base.privileged ? "started by root" : "started without root", cgroups_.note(), disk);
-}
-
-/// A sandbox whose kernel has no nftables is used all the same: there is no way out of its network namespace. What is
-/// open then is the tool server, behind its token.
-void describe_firewall(firewall::policy wanted, int error, host_channel::student_description& student) {
-    wanted.student = student.uid;
-    if (error != 0) {
-        student.confinement_note += fmt::format(", no student firewall (nftables: {})", std::strerror(error));
-        return;
-    }
-    student.firewall = {host_channel::student_firewall::state::applied, wanted.closed_ports,
-                        wanted.reach == firewall::network_reach::internal};
-    student.confinement_note += fmt::format(", student firewall by nftables: {}", firewall::describe(wanted));
-}
-
-/// How a folder of the host changes hands without root.
-out_folder::owner_change change_of(const foundation& base) {
-    if (!base.helper) {
-        return {};
-    }
-    return [helper = *base.helper](const fs::path& folder, bool to_sandbox) {
-        return to_sandbox ? helper.give(folder, {}) : helper.take(folder);
-    };
-}
-
-result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request& request) {
-    const auto found = get_foundation();
-    if (!found) {
-        return found.error();
-    }
-    const foundation& base = **found;
-    const auto environment = get_environment(base, request.environment);
+    const foundation& base = **shared;
+    auto environment = staged_.environment(request.environment, base.owners);
     if (!environment) {
         return environment.error();
     }
-    const auto tree = get_base_tree(base, request);
+    auto tree = request.rootfs ? staged_.rootfs(*request.rootfs, base.owners) : result<shared_entry>(base.skeleton);
     if (!tree) {
         return tree.error();
     }
-    const auto because = [&](const failure& why) {
-        return failure{why.kind, fmt::format("run {}: {}", request.id.str(), why.message)};
-    };
+    return sandbox_base{&base, std::move(*environment), std::move(*tree)};
+}
 
-    sandbox_parts parts;
-    parts.stands_on = {*tree, base.bundle, *environment};
-    auto groups = cgroups_.make(request.id, request.limits, base.ids.first);
-    if (!groups) {
-        return because(groups.error());
+result<void> namespaces_runtime::prepare(const sandbox_request& request) {
+    const auto base = get_base(request);
+    return base ? result<void>{} : base.error();
+}
+
+result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request& request) {
+    const auto base = get_base(request);
+    if (!base) {
+        return base.error();
     }
-    parts.cgroup = std::move(*groups);
-    const auto undo = [&](const failure& why) -> failure {
+    sandbox_parts parts;
+    parts.stands_on = {base->tree, base->shared->bundle, base->environment};
+    if (auto built = build(request, *base, parts); !built) {
         if (parts.cgroup) {
-            (void)parts.cgroup->remove(); // `why` is what counts; remove_leftovers finds what stays
+            (void)parts.cgroup->remove(); // the first failure counts; remove_leftovers finds what stays
         }
         if (parts.out) {
             (void)parts.out->give_back();
         }
-        return because(why);
-    };
+        return failure{built.error().kind, fmt::format("run {}: {}", request.id.str(), built.error().message)};
+    }
+    return make_sandbox_handle(io_, std::move(parts));
+}
 
-    int channel[2];
-    int errors[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0) {
-        return undo(sandbox_failure(fmt::format("cannot make the host channel: {}", std::strerror(errno))));
+result<void> namespaces_runtime::build(const sandbox_request& request, const sandbox_base& base,
+                                       sandbox_parts& parts) const {
+    const foundation& shared = *base.shared;
+    auto groups = cgroups_.make(request.id, request.limits, shared.ids.first);
+    if (!groups) {
+        return groups.error();
     }
-    parts.host_channel.reset(channel[0]);
-    const unique_fd harness_channel(channel[1]);
-    if (::pipe2(errors, O_CLOEXEC) != 0) {
-        return undo(sandbox_failure(fmt::format("cannot make a pipe: {}", std::strerror(errno))));
+    parts.cgroup = std::move(*groups);
+    const auto harness = open_harness_side(parts);
+    if (!harness) {
+        return harness.error();
     }
-    parts.stderr_pipe.reset(errors[0]);
-    const unique_fd harness_errors(errors[1]);
-
-    plan_request wanted;
-    wanted.from.environment_root = (*environment)->folder / "root";
-    wanted.from.environment_workdir = (*environment)->folder / "workdir";
-    wanted.from.base = (*tree)->folder / "tree";
-    wanted.from.base_is_whole = request.rootfs.has_value();
-    wanted.from.system_folders = image::system_folders();
-    wanted.from.bundle = base.bundle->folder / "tree";
-    wanted.from.out = request.out_folder;
-    wanted.from.gateway = request.gateway_folder;
-    wanted.limits = request.limits;
-    wanted.mask = request.environment.mask;
-    wanted.mounts = request.mounts;
-    wanted.idmapped = base.idmapped;
-    wanted.privileged = base.privileged;
-    if (!request.out_folder.empty()) {
-        auto out = out_folder::lend(request.out_folder, base.idmapped, base.ids, change_of(base));
-        if (!out) {
-            return undo(out.error());
-        }
-        parts.out = std::move(*out);
+    if (auto lent = lend_folders(request, shared, parts); !lent) {
+        return lent;
     }
-
-    if (request.keep) {
-        auto kept = make_kept_folder(base, request.id);
-        if (!kept) {
-            return undo(kept.error());
-        }
-        wanted.from.kept = *kept;
-        parts.kept = std::move(*kept);
-        if (base.helper) {
-            parts.take_kept = [helper = *base.helper](const fs::path& folder) { return helper.take(folder); };
-        }
-    }
-
-    plan planned = make_plan(wanted);
-    sandbox_orders orders;
-    orders.hostname = "sandbox";
-    orders.trees = std::move(planned.trees);
-    orders.steps = std::move(planned.steps);
-    orders.argv = options_.harness;
-    orders.environment = options_.harness_environment;
-    // What is in force, for whoever tries it from inside (docs/reference/confinement.md).
-    orders.environment.push_back(fmt::format("CHALK_SANDBOX_MEMORY_BYTES={}", request.limits.memory.count));
-    if (request.student_network) {
-        orders.environment.push_back(
-            fmt::format("CHALK_STUDENT_NETWORK={}", firewall::to_string(request.student_network->reach)));
-    }
-    hand_on("LOGURU_LEVEL", orders.environment);
-#if defined(__SANITIZE_ADDRESS__)
-    // The leak checker stops the world with ptrace, which the filter denies.
-    orders.environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
-#endif
-    orders.copy = !options_.copied_program.empty();
-    std::vector<int> descriptors = {harness_errors.get(), harness_channel.get()};
-    parts.student.uid = sandbox_layout::student_uid;
-    parts.student.gid = sandbox_layout::student_gid;
-    parts.student.home = sandbox_layout::workdir.string();
-    parts.student.confinement_note = confinement_note(base, request);
-    if (request.keep) {
-        parts.student.watched_disk = request.limits.student_disk;
-    }
-    constexpr int first_inherited = 2; // stderr, then the host channel at 3
-    if (parts.cgroup) {
-        const auto pass = [&](const unique_fd& fd) {
-            descriptors.push_back(fd.get());
-            return first_inherited + static_cast<int>(descriptors.size()) - 1;
-        };
-        parts.student.cgroup_v2 = parts.cgroup->v2();
-        for (const unique_fd& fd : parts.cgroup->student_procs()) {
-            parts.student.cgroup_procs.push_back(pass(fd));
-        }
-        if (parts.cgroup->calls_folder()) {
-            parts.student.cgroup_calls_folder = pass(parts.cgroup->calls_folder());
-        }
-    }
-    orders.inherited = static_cast<std::uint32_t>(descriptors.size());
-    if (parts.cgroup) {
-        for (const unique_fd& fd : parts.cgroup->join()) {
-            descriptors.push_back(fd.get());
-            ++orders.joined;
-        }
-        if (parts.cgroup->into()) {
-            descriptors.push_back(parts.cgroup->into().get());
-            orders.into_cgroup = true;
-        }
-    } else {
-        orders.process_limit = request.limits.processes;
-    }
-    if (request.student_network) {
-        orders.firewall = firewall::nft_batch(firewall::make_rules(*request.student_network), parts.student.uid);
-    }
-    auto started = base.nest->make_sandbox(orders, descriptors);
+    auto order = order_sandbox(options_, request, make_plan(plan_for(request, base, parts.kept)), parts.cgroup,
+                               {harness->errors.get(), harness->channel.get()});
+    parts.student = std::move(order.student);
+    parts.student.confinement_note = confinement_note(shared.privileged, cgroups_.note(), request);
+    auto started = shared.nest->make_sandbox(order.orders, order.descriptors);
     if (!started) {
-        return undo(started.error());
+        return started.error();
     }
     if (request.student_network) {
         describe_firewall(*request.student_network, started->firewall_error, parts.student);
@@ -424,7 +196,30 @@ result<std::unique_ptr<sandbox>> namespaces_runtime::start(const sandbox_request
     }
     parts.socket = std::move(started->socket);
     parts.init = started->init;
-    return make_sandbox_handle(io_, std::move(parts));
+    return {};
+}
+
+/// The host's folders that the sandbox writes to.
+result<void> namespaces_runtime::lend_folders(const sandbox_request& request, const foundation& base,
+                                              sandbox_parts& parts) const {
+    if (!request.out_folder.empty()) {
+        auto out = out_folder::lend(request.out_folder, base.idmapped, base.ids, owner_change_of(base));
+        if (!out) {
+            return out.error();
+        }
+        parts.out = std::move(*out);
+    }
+    if (request.keep) {
+        auto kept = make_kept_folder(cache_, request.id, owner_, base.owners);
+        if (!kept) {
+            return kept.error();
+        }
+        parts.kept = std::move(*kept);
+        if (base.helper) {
+            parts.take_kept = [helper = *base.helper](const fs::path& folder) { return helper.take(folder); };
+        }
+    }
+    return {};
 }
 
 probe_report namespaces_runtime::probe() {
@@ -435,42 +230,15 @@ probe_report namespaces_runtime::probe() {
         report.notes.emplace_back(
             "without cgroups the kernel limits neither memory nor, beyond RLIMIT_NPROC, processes");
     }
-    if (!report.usable()) {
-        return report;
-    }
-    foundation trial;
-    trial.privileged = ::geteuid() == 0;
-    auto ids = choose_range();
-    if (!ids) {
-        report.missing.push_back({"user ids for sandboxes", ids.error().message});
-        return report;
-    }
-    trial.ids = *ids;
-    auto nest = start_nest(trial);
-    if (!nest) {
-        report.missing.push_back({"namespaces", nest.error().message});
-    } else if (auto failed = try_sandbox(**nest, std::nullopt)) {
-        report.missing.push_back({"namespaces", failed->message});
+    if (report.usable()) {
+        if (auto missing = try_foundation(site())) {
+            report.missing.push_back(std::move(*missing));
+        }
     }
     return report;
 }
 
 } // namespace
-
-image::cache make_node_cache(const namespaces_options& options) {
-    fs::path folder = options.cache_folder.empty() ? image::cache::default_folder() : options.cache_folder;
-    if (::geteuid() == 0) {
-        return image::cache(std::move(folder));
-    }
-    return image::cache(std::move(folder), [options](const fs::path& doomed) -> result<void> {
-        const auto program = nest_program(options);
-        const auto ids = choose_range();
-        if (!program || !ids) {
-            return program ? ids.error() : program.error();
-        }
-        return id_helper(*program, *ids).remove(doomed);
-    });
-}
 
 std::unique_ptr<runtime> make_namespaces_runtime(boost::asio::io_context& io, namespaces_options options) {
     return std::make_unique<namespaces_runtime>(io, std::move(options));

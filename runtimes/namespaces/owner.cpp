@@ -1,9 +1,9 @@
 #include "runtimes/namespaces/owner.hpp"
 
+#include "protocol/core/read_file.hpp"
+
 #include <atomic>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
 #include <unistd.h>
 
@@ -14,8 +14,7 @@ namespace {
 /// Field 22 of /proc/<pid>/stat. The second field is the program's name in parentheses and may hold anything, so fields
 /// are counted from its last parenthesis.
 std::optional<std::string> start_time(std::string_view pid) {
-    std::ifstream in("/proc/" + std::string(pid) + "/stat");
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string text = read_or_empty("/proc/" + std::string(pid) + "/stat");
     std::size_t at = text.rfind(')');
     if (at == std::string::npos) {
         return std::nullopt;

@@ -3,8 +3,8 @@
 
 #include "protocol/host_channel/messages.hpp"
 #include "runtimes/image/cache.hpp"
-#include "runtimes/namespaces/cgroups.hpp"
 #include "runtimes/namespaces/out_folder.hpp"
+#include "runtimes/namespaces/sandbox_cgroup.hpp"
 #include "runtimes/runtime.hpp"
 
 #include <memory>
