@@ -75,6 +75,7 @@ struct measure_room {};
 /// Node to sweep: the run is over, and what it had reserved is free again.
 struct run_finished {
     result_ptr what;
+    bool node_was_short = false; ///< of an error: the node lacked disk, inodes, descriptors or processes at its end
 };
 
 } // namespace chalk::actors

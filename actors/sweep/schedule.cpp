@@ -26,7 +26,8 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         }
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
-        retries_.emplace(due_now, retry{run, was.attempts, was.last_attempt + 1, was.node_losses, false});
+        retries_.emplace(due_now,
+                         retry{run, was.attempts, was.last_attempt + 1, was.node_losses, was.shortages, false});
     }
 }
 
@@ -129,7 +130,7 @@ std::optional<schedule::assignment> schedule::next_fresh() {
     fresh_.erase(fresh_.begin());
     ++c.next_repeat;
     static_cast<void>(skip_closed(number, c));
-    out_.emplace(run, out_run{1, 1, 0, false});
+    out_.emplace(run, out_run{1, 1, 0, 0, false});
     change_out(number, 1);
     return assignment{run, 1};
 }
@@ -146,7 +147,7 @@ std::optional<schedule::assignment> schedule::next(clock::time_point now) {
     }
     const retry again = retries_.begin()->second;
     retries_.erase(retries_.begin());
-    out_.emplace(again.run, out_run{again.charged + 1, again.attempt, again.losses, again.requeued});
+    out_.emplace(again.run, out_run{again.charged + 1, again.attempt, again.losses, again.shortages, again.requeued});
     --open_.at(again.run.cell).waiting_retries;
     change_out(again.run.cell, 1);
     return assignment{again.run, again.attempt};
@@ -164,7 +165,8 @@ void schedule::put_back(const assignment& what, bool used) {
         drop_if_done(what.run.cell);
         return;
     }
-    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued}, due_now);
+    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.shortages, was.requeued},
+                   due_now);
 }
 
 std::optional<schedule::clock::time_point> schedule::next_retry() const {
@@ -200,7 +202,7 @@ void schedule::count(const outcome& how, std::optional<double> score, int by) {
 }
 
 schedule::verdict schedule::finished(run_key run, const outcome& how, std::optional<double> score,
-                                     clock::time_point now) {
+                                     clock::time_point now, bool node_was_short) {
     const bool cut_off = sealed();
     const auto found = out_.extract(run);
     if (!found) {
@@ -209,15 +211,19 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     change_out(run.cell, -1);
     const out_run was = found.mapped();
     verdict said = verdict::counts;
-    if (how.status == outcome_status::error) {
+    if (how.status == outcome_status::error && node_was_short && !cut_off && !open_.at(run.cell).closed &&
+        forgives(was, how)) {
+        wait_for_retry({run, was.charged - 1, was.attempt + 1, was.losses, was.shortages + 1, was.requeued},
+                       now + backoff(was.charged + was.shortages));
+        said = verdict::forgiven;
+    } else if (how.status == outcome_status::error) {
         note_error(run, now);
         const bool again = !stopped_ && !cut_off && !open_.at(run.cell).closed &&
                            was.charged < rules_.retry.max_attempts &&
                            std::ranges::find(rules_.retry.on, *how.kind) != rules_.retry.on.end();
         if (again) {
-            const auto doublings = std::min<std::uint32_t>(was.charged - 1, 20);
-            const auto wait = std::min(rules_.retry.max_backoff, rules_.retry.backoff * (std::int64_t{1} << doublings));
-            wait_for_retry({run, was.charged, was.attempt + 1, was.losses, was.requeued}, now + wait);
+            wait_for_retry({run, was.charged, was.attempt + 1, was.losses, was.shortages, was.requeued},
+                           now + backoff(was.charged));
             ++counts_.retries;
             said = verdict::retried;
         }
@@ -230,6 +236,22 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     }
     drop_if_done(run.cell);
     return said;
+}
+
+/// Errors that a lack of disk, inodes, descriptors or processes can cause: of what starts and writes, of the
+/// environment's own program, of the way to a model. What a config, a budget or a deadline says stays true with more
+/// room.
+bool schedule::forgives(const out_run& was, const outcome& how) const {
+    constexpr std::array may_come_of_it{error_class::image, error_class::sandbox, error_class::harness,
+                                        error_class::task, error_class::model};
+    return was.shortages < rules_.max_shortages && how.kind &&
+           std::ranges::find(may_come_of_it, *how.kind) != may_come_of_it.end();
+}
+
+/// Before the next attempt of a run that has failed so often.
+milliseconds schedule::backoff(std::uint32_t failures) const {
+    const auto doublings = std::min<std::uint32_t>(failures - 1, 20);
+    return std::min(rules_.retry.max_backoff, rules_.retry.backoff * (std::int64_t{1} << doublings));
 }
 
 void schedule::note_error(run_key run, clock::time_point now) {
@@ -273,7 +295,7 @@ schedule::after_loss schedule::lost(run_key run, clock::time_point now) {
         count(outcome::error(error_class::node_lost, {}), std::nullopt, 1);
         said = after_loss::give_up;
     } else {
-        wait_for_retry({run, was.charged - 1, was.attempt + 1, losses, was.requeued}, now);
+        wait_for_retry({run, was.charged - 1, was.attempt + 1, losses, was.shortages, was.requeued}, now);
     }
     drop_if_done(run.cell);
     return said;
@@ -293,7 +315,7 @@ bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optio
     if (run.cell < next_cell_ && c.out == 0 && c.waiting_retries == 0 && !fresh_.contains({0, run.cell})) {
         c.next_repeat = rules_.repeats; // it was done and had been let go
     }
-    wait_for_retry({run, 0, last_attempt + 1, 0, true}, due_now);
+    wait_for_retry({run, 0, last_attempt + 1, 0, 0, true}, due_now);
     return true;
 }
 
@@ -329,6 +351,7 @@ schedule one_cell(std::uint64_t runs) {
     schedule_rules rules;
     rules.repeats = runs;
     rules.cancelled_counts = true;
+    rules.max_shortages = 0; // one attempt, whose transcript is the run's: there is no second place to keep another
     const auto first = [](std::uint64_t from) { return from == 0 ? std::optional(from) : std::nullopt; };
     return {1, first, std::move(rules)};
 }

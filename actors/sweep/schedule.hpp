@@ -45,6 +45,8 @@ struct schedule_rules {
     /// A run that is cancelled, or not started when the sweep is stopped, has that as its outcome (`chalk run`). Else
     /// it has none, and a resume runs it.
     bool cancelled_counts = false;
+    /// Attempts of a run that charge nothing because their node was short of something; those after them are charged.
+    std::uint32_t max_shortages = 3;
     std::size_t open_cells = 1024; ///< cells that share the slots; the next one opens when one has started all its runs
 };
 
@@ -74,6 +76,7 @@ struct resumed_run {
     std::uint32_t attempts = 0; ///< that were charged
     std::uint32_t last_attempt = 0;
     std::uint32_t node_losses = 0;
+    std::uint32_t shortages = 0; ///< attempts that were not charged because their node was short of something
 };
 
 struct resume_state {
@@ -112,11 +115,15 @@ class schedule {
     enum class verdict {
         counts,   ///< the run's one outcome
         retried,  ///< it is run again, this attempt was charged
+        forgiven, ///< it is run again, and this attempt was not charged: its node was short of something
         returned, ///< it has no outcome and no attempt was charged: a later resume runs it
         unknown   ///< was not out: a second report, which changes nothing
     };
-    /// A run out under seal_at (`sealed`) counts, whatever it is.
-    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score, clock::time_point now);
+    /// A run out under seal_at (`sealed`) counts, whatever it is. `node_was_short`: of disk, inodes, descriptors or
+    /// processes when the attempt ended, so that an error that may come of it says nothing of the run. As with a lost
+    /// node it is run again whatever the retry rules say, uncharged, and no breaker hears of it: max_shortages times.
+    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score, clock::time_point now,
+                                   bool node_was_short = false);
 
     enum class after_loss { again, give_up, unknown };
     /// The node that had `run` was lost: it is handed out again without charge, or ends as node_lost.
@@ -154,12 +161,14 @@ class schedule {
         std::uint32_t charged = 0;
         std::uint32_t attempt = 0; ///< the next one's number
         std::uint32_t losses = 0;
+        std::uint32_t shortages = 0;
         bool requeued = false; ///< by hand: runs although its cell is closed
     };
     struct out_run {
         std::uint32_t charged = 0; ///< this attempt among them
         std::uint32_t attempt = 1;
         std::uint32_t losses = 0;
+        std::uint32_t shortages = 0;
         bool requeued = false;
     };
     using fresh_key = std::pair<std::uint64_t, std::uint64_t>; ///< runs out, cell number
@@ -173,6 +182,8 @@ class schedule {
     void wait_for_retry(retry what, clock::time_point due);
     void count(const outcome& how, std::optional<double> score, int by);
     void apply_stop_rules(run_key run, const outcome& how);
+    [[nodiscard]] bool forgives(const out_run& was, const outcome& how) const;
+    [[nodiscard]] milliseconds backoff(std::uint32_t failures) const;
     void note_error(run_key run, clock::time_point now);
     [[nodiscard]] std::optional<assignment> next_fresh();
 

@@ -67,7 +67,7 @@ class sweep_impl final : public sweep_base {
         }
         go_on();
         return {
-            [this](const run_finished& m) { on_finished(*m.what); },
+            [this](const run_finished& m) { on_finished(*m.what, m.node_was_short); },
             [this](const run_spent& m) { on_spent(m); },
             [this](const node_said& m) { watch().sweep_said(m.text); },
             [this](const records_written& m) { on_written(m); },
@@ -173,21 +173,21 @@ class sweep_impl final : public sweep_base {
         return true;
     }
 
-    void on_finished(const run_result& what) {
+    void on_finished(const run_result& what, bool node_was_short) {
         const run_key run = what.order->key;
         if (what.withdrawn) {
             take_back(what);
             return;
         }
         const bool cut_off = state.sealing;
-        const auto said = state.plan->finished(run, what.how, what.score, clock().now());
+        const auto said = state.plan->finished(run, what.how, what.score, clock().now(), node_was_short);
         if (said == schedule::verdict::unknown) {
             return;
         }
         state.out.erase(run);
         settle(what, verdict_of(said, cut_off && what.how.kind == error_class::timeout));
         state.commits->then([this, what, said, counts = state.plan->counts()] {
-            if (said == schedule::verdict::retried) {
+            if (said == schedule::verdict::retried || said == schedule::verdict::forgiven) {
                 watch().attempt_finished(what, counts);
             } else {
                 watch().run_finished(what, counts);

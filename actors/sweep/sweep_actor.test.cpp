@@ -1,5 +1,9 @@
 #include "actors/tree.test.hpp"
+#include "protocol/core/unique_fd.hpp"
 #include "protocol/journal/journal_reader.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
 
 using namespace chalk;
 using namespace chalk::actors;
@@ -7,6 +11,28 @@ using namespace chalk::test;
 using namespace std::chrono_literals;
 
 namespace {
+
+/// While it lives this process may open a few files more and not the sixteen that a node wants to be free.
+class few_descriptors {
+  public:
+    few_descriptors() {
+        std::vector<unique_fd> free_numbers;
+        for (int i = 0; i < 10; ++i) {
+            free_numbers.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+            REQUIRE(free_numbers.back());
+        }
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+        rlimit few = before_;
+        few.rlim_cur = static_cast<rlim_t>(free_numbers.back().get()) + 1;
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    }
+    few_descriptors(const few_descriptors&) = delete;
+    few_descriptors& operator=(const few_descriptors&) = delete;
+    ~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
 
 /// A tree whose outcomes go into a real journal, which works on the test's thread like everyone else.
 struct journalled : tree {
@@ -143,6 +169,36 @@ TEST_CASE("a failed attempt is kept beside the one that counts") {
     CHECK(rows.front().attempts[0].ended->how.kind == error_class::harness);
     CHECK(rows.front().attempts[1].counts);
     CHECK(t.watch->ended->retries == 1);
+}
+
+TEST_CASE("an attempt that fails while chalk has no descriptors is kept, charged to nobody, and another one follows") {
+    journalled t;
+    auto rules = journalled::rules(1, 1); // no attempt to spare
+    rules.stop.max_errors = 1;
+    t.run(journalled::plan(1, rules), 1, [&](sweep_settings& s) { s.node.disk = t.folder.path(); });
+    t.until_began(1);
+    {
+        const few_descriptors few;
+        t.die("r0");
+        t.until([&] { return t.watch->attempts.size() == 1; });
+        CHECK(t.watch->results.empty());
+        REQUIRE(t.watch->said.size() == 1);
+        CHECK(t.watch->said.front().find("no run starts until there is more") != std::string::npos);
+        t.pass(2s);
+        t.until([&] { return t.rows().front().attempts.size() == 2; });
+        CHECK(t.watch->began.size() == 1); // the second one is out, and not let in
+    }
+    t.pass(6s); // measured again
+    t.until_began(2);
+    t.pass_run("r0a2");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK(t.watch->ended->errors == 0);
+    const auto rows = t.rows();
+    REQUIRE(rows.size() == 1);
+    REQUIRE(rows.front().attempts.size() == 2);
+    CHECK(rows.front().attempts[0].ended->means == journal::verdict::lost);
+    CHECK(rows.front().attempts[0].ended->how.kind == error_class::harness);
+    CHECK(rows.front().attempts[1].counts);
 }
 
 TEST_CASE("what is under way when a sweep is cancelled has no outcome, and the sweep says it is not complete") {

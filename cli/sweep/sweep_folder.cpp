@@ -58,7 +58,7 @@ result<void> take_back(const journal::run_row& row, std::uint64_t repeats, opene
     const auto number = static_cast<std::uint64_t>(row.run);
     const actors::run_key run{number / repeats, number % repeats};
     reopened.insert(run);
-    out.before.open[run] = {0, static_cast<std::uint32_t>(row.attempts.back().started.attempt), 0};
+    out.before.open[run] = {0, static_cast<std::uint32_t>(row.attempts.back().started.attempt), 0, 0};
     out.journal.first.push_back(journal::run_requeued{row.run, std::chrono::system_clock::now(), "by hand"});
     return {};
 }
@@ -132,7 +132,7 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
     for (const auto& run : *unfinished) {
         const auto number = static_cast<std::uint64_t>(run.run);
         out.before.open[{number / repeats, number % repeats}] = {
-            run.charged_attempts, static_cast<std::uint32_t>(run.next_attempt) - 1, run.node_losses};
+            run.charged_attempts, static_cast<std::uint32_t>(run.next_attempt) - 1, run.node_losses, run.shortages};
     }
     auto open = reader.open_attempts();
     if (!open) {
