@@ -51,14 +51,15 @@ class Pressure(ChalkTest):
     def resume(self, *flags, check=0):
         return chalk("sweep", "resume", self.sweep, *flags, check=check, timeout=240)
 
-    def check_waits(self, speaking, runs):
-        """What was under way ends; then nothing goes on while nothing was freed."""
+    def check_waits(self, speaking, runs, count=None):
+        """What was under way ends; then nothing goes on while nothing was freed. `count` says how many have ended."""
+        count = count or (lambda: ended(self.sweep))
         stood_still = time.monotonic()
-        held = ended(self.sweep)
+        held = count()
         until = stood_still + 60
         while time.monotonic() - stood_still < 3:
             time.sleep(0.2)
-            now = ended(self.sweep)
+            now = count()
             if now != held:
                 held, stood_still = now, time.monotonic()
             self.assertLess(time.monotonic(), until, "runs go on\n" + speaking.text())
@@ -185,6 +186,27 @@ class Disks(Pressure):
         shutil.rmtree(self.mounted / "many")
         self.assertEqual(speaking.finish(), 0, speaking.text())
         self.check_whole(60)
+
+    def test_many_runs_of_one_config_wait_for_room_as_a_sweep_does(self):
+        self.disk(64 * MIB)
+        config = ledger_sweep([0], base={"task_args": {"work_s": 0.1}})["base"]
+        out = self.mounted / "out"
+        speaking = Speaking(start("run", "--config", json.dumps(config), "--no-containerized", "-n", "60",
+                                  "--max-concurrent", "2", "--out", out / "run.json"))
+        self.addCleanup(speaking.close)
+
+        def written():
+            return len(list(out.glob("run_*.json")))
+
+        self.wait_for(speaking, lambda: written() >= 4, 60, "four have ended")
+        self.fill()
+        self.wait_for(speaking, lambda: "no run starts until there is more" in speaking.text(), 60, "it says that it waits")
+        self.check_waits(speaking, 60, written)
+        (self.mounted / "ballast").unlink()
+        # What was under way when the disk was full may be an error, and is not tried again.
+        self.assertIn(speaking.finish(), (0, 1), speaking.text())
+        self.assertIn("there is enough room again", speaking.text())
+        self.assertGreaterEqual(written(), 50)
 
 
 @needs_root
