@@ -20,14 +20,14 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         breaker_.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
     }
     for (const auto& [run, was] : before_.open) {
-        if (rules_.stop.first_pass && before_.passed_cells.contains(run.cell)) {
-            ++counts_.skipped;
+        if (rules_.stop.first_pass && !was.requeued && before_.passed_cells.contains(run.cell)) {
+            skip(run, false);
             continue;
         }
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
         retries_.emplace(due_now,
-                         retry{run, was.attempts, was.last_attempt + 1, was.node_losses, was.shortages, false});
+                         retry{run, was.attempts, was.last_attempt + 1, was.node_losses, was.shortages, was.requeued});
     }
 }
 
@@ -44,7 +44,7 @@ void schedule::open_cells() {
             c.breaker.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
         }
         if (rules_.stop.first_pass && before_.passed_cells.contains(*number)) {
-            close_cell(*number, {});
+            close_cell(*number, false);
         }
         if (skip_closed(*number, c)) {
             file_cell(*number);
@@ -92,30 +92,51 @@ void schedule::drop_if_done(std::uint64_t number) {
     }
 }
 
-/// Its runs that were not started are skipped; those out end as they may. No `why`: nobody needs to hear of it.
-void schedule::close_cell(std::uint64_t number, const std::string& why) {
+void schedule::skip(run_key run, bool broken) {
+    ++counts_.skipped;
+    if (broken) {
+        ++counts_.broken;
+    } else if (!passed_over_.empty() && passed_over_.back().cell == run.cell && passed_over_.back().to == run.index) {
+        ++passed_over_.back().to;
+    } else {
+        passed_over_.push_back({run.cell, run.index, run.index + 1});
+    }
+}
+
+std::vector<run_key> schedule::take_passed_over(std::size_t most) {
+    std::vector<run_key> out;
+    while (out.size() < most && !passed_over_.empty()) {
+        auto& next = passed_over_.front();
+        out.push_back({next.cell, next.from++});
+        if (next.from == next.to) {
+            passed_over_.pop_front();
+        }
+    }
+    return out;
+}
+
+/// Its runs that were not started are skipped; those out end as they may. It is `broken`, or has passed.
+void schedule::close_cell(std::uint64_t number, bool broken) {
     cell& c = open_.at(number);
     if (c.closed) {
         return;
     }
     fresh_.erase({c.out, number});
     while (skip_closed(number, c)) {
-        ++counts_.skipped;
+        skip({number, c.next_repeat}, broken);
         ++c.next_repeat;
     }
     c.closed = true;
+    c.broken = broken;
     closed_some_ = closed_some_ || c.out > 0;
     for (auto r = retries_.begin(); r != retries_.end();) {
         if (r->second.run.cell == number && !r->second.requeued) {
             --c.waiting_retries;
-            ++counts_.skipped;
+            skip(r->second.run, broken);
             r = retries_.erase(r);
         } else {
             ++r;
         }
-    }
-    if (!why.empty()) {
-        notices_.push_back(why);
     }
 }
 
@@ -160,8 +181,8 @@ void schedule::put_back(const assignment& what, bool used) {
     }
     change_out(what.run.cell, -1);
     const out_run& was = found.mapped();
-    if (open_.at(what.run.cell).closed && !was.requeued) {
-        ++counts_.skipped;
+    if (const cell& c = open_.at(what.run.cell); c.closed && !was.requeued) {
+        skip(what.run, c.broken);
         drop_if_done(what.run.cell);
         return;
     }
@@ -261,15 +282,16 @@ void schedule::note_error(run_key run, clock::time_point now) {
     }
     cell& c = open_.at(run.cell);
     if (c.breaker && !c.closed && !c.breaker->allow(now)) {
-        close_cell(run.cell, fmt::format("cell {}: the breaker opened: {} attempts ended in error within {} s; "
-                                         "it starts nothing more",
-                                         run.cell, *rules_.breaker.max_errors, rules_.breaker.window.count() / 1000));
+        close_cell(run.cell, true);
+        notices_.push_back(fmt::format("cell {}: the breaker opened: {} attempts ended in error within {} s; "
+                                       "it starts nothing more",
+                                       run.cell, *rules_.breaker.max_errors, rules_.breaker.window.count() / 1000));
     }
 }
 
 void schedule::apply_stop_rules(run_key run, const outcome& how) {
     if (how.status == outcome_status::passed && rules_.stop.first_pass) {
-        close_cell(run.cell, {});
+        close_cell(run.cell, false);
     }
     if (rules_.stop.max_errors && counts_.errors >= *rules_.stop.max_errors) {
         stop(fmt::format("{} runs ended in error (stop.max_errors {})", counts_.errors, *rules_.stop.max_errors));
@@ -310,6 +332,8 @@ bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optio
     }
     if (how) {
         count(*how, score, -1);
+    } else {
+        --counts_.skipped;
     }
     cell& c = open_[run.cell];
     if (run.cell < next_cell_ && c.out == 0 && c.waiting_retries == 0 && !fresh_.contains({0, run.cell})) {

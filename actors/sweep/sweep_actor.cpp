@@ -119,11 +119,29 @@ class sweep_impl final : public sweep_base {
             watch().sweep_said("the sweep is sealed: the runs that are still under way are cut off");
             send(state.node, cut_off_runs{timeout_failure("cut off: the sweep had enough runs (seal_at)")});
         }
-        if (state.plan->complete() && !state.unaffordable && !state.ending) {
+        record_passed_over();
+        if (state.plan->complete() && !state.unaffordable && !state.ending &&
+            (state.cancelled || !state.plan->has_passed_over())) {
             end(std::nullopt);
         }
         write();
         arm_timer();
+    }
+
+    /// So many at a time: the next ones when these are written.
+    void record_passed_over() {
+        constexpr std::size_t most = 4096;
+        const auto* journal = journal_of();
+        while (journal == nullptr && state.plan->has_passed_over()) {
+            static_cast<void>(state.plan->take_passed_over(most));
+        }
+        if (journal != nullptr && !state.commits->under_way() && !state.ending) {
+            for (const run_key run : state.plan->take_passed_over(most)) {
+                state.commits->add(journal::run_closed_without_attempt{
+                    number_of(run, journal->repeats), std::chrono::system_clock::now(), journal::closing::first_pass,
+                    "another run of its cell passed (stop.first_pass)", std::nullopt});
+            }
+        }
     }
 
     void hand_out() {
@@ -504,9 +522,11 @@ class sweep_impl final : public sweep_base {
         state.ending = true;
         if (journal_of() != nullptr) {
             const auto& counts = state.plan->counts();
+            const auto broken =
+                fmt::format("{} runs were not started: the breakers of their cells opened", counts.broken);
             state.commits->add(journal::sweep_ended{std::chrono::system_clock::now(),
-                                                    counts.ended() + counts.skipped == counts.total,
-                                                    state.plan->stopped().value_or("")});
+                                                    counts.ended() + counts.skipped - counts.broken == counts.total,
+                                                    state.plan->stopped().value_or(counts.broken > 0 ? broken : "")});
         }
         state.commits->then([this, trouble] { finish(trouble); });
     }

@@ -201,6 +201,42 @@ TEST_CASE("an attempt that fails while chalk has no descriptors is kept, charged
     CHECK(rows.front().attempts[1].counts);
 }
 
+TEST_CASE("the runs that a passed cell needs no more are closed in the journal, begun or not") {
+    journalled t;
+    t.max_runs = 1;
+    auto rules = journalled::rules(5'000);
+    rules.stop.first_pass = true;
+    t.run(journalled::plan(1, rules), 5'000, [](sweep_settings& s) { s.window = 3; });
+    t.until_began(1);
+    t.pass_run("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto rows = t.rows();
+    REQUIRE(rows.size() == 5'000);
+    CHECK(rows[0].counted() != nullptr);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        REQUIRE(rows[i].closed);
+        REQUIRE(rows[i].closed->why == journal::closing::first_pass);
+    }
+    CHECK(rows[2].attempts.size() == 1); // it waited at the node
+    CHECK(rows[3].attempts.empty());
+    CHECK(journal::journal_reader::open(t.sweep_folder)->sweep()->ended->complete);
+}
+
+TEST_CASE("a sweep whose cell broke has not run all that there is") {
+    journalled t;
+    t.max_runs = 1;
+    auto rules = journalled::rules(3);
+    rules.breaker = {1, seconds(60), config::breaker_scope::cell};
+    t.run(journalled::plan(1, rules), 3);
+    t.until_began(1);
+    t.die("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto ended = journal::journal_reader::open(t.sweep_folder)->sweep()->ended;
+    CHECK_FALSE(ended->complete);
+    CHECK(ended->message.find("breaker") != std::string::npos);
+    CHECK_FALSE(t.rows().at(1).closed); // a resume runs it
+}
+
 TEST_CASE("what is under way when a sweep is cancelled has no outcome, and the sweep says it is not complete") {
     journalled t;
     t.run(journalled::plan(1, journalled::rules(3)), 3);
