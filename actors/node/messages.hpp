@@ -61,6 +61,7 @@ struct run_spent {
 /// Node to sweep: what a user should know of the node, e.g. why it lets nobody in.
 struct node_said {
     std::string text;
+    bool is_short = false; ///< of room, descriptors or processes: it lets nobody in
 };
 
 /// From the pool: how full the node's disk is, and what chalk itself may have no more of.

@@ -186,7 +186,8 @@ class node_impl final : public node_base {
         const bool changed = trouble.has_value() != std::exchange(state.tight, trouble.has_value());
         if (changed) {
             send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
-                                                : std::string("there is enough room again: runs start")});
+                                                : std::string("there is enough room again: runs start"),
+                                        state.tight});
         }
         tell(state.failed.measured(number, state.tight));
         begin_all(state.book->set_closed(state.tight));

@@ -35,6 +35,7 @@ struct sweep_state {
     bool paused = false;
     bool drained = false;
     bool journal_blocked = false;
+    bool node_short = false;
     bool sealing = false;
     bool stop_said = false;
     bool cancelled = false;
@@ -69,7 +70,10 @@ class sweep_impl final : public sweep_base {
         return {
             [this](const run_finished& m) { on_finished(*m.what, m.node_was_short); },
             [this](const run_spent& m) { on_spent(m); },
-            [this](const node_said& m) { watch().sweep_said(m.text); },
+            [this](const node_said& m) {
+                state.node_short = m.is_short;
+                watch().sweep_said(m.text);
+            },
             [this](const records_written& m) { on_written(m); },
             [this](const runs_looked_up& m) { on_looked_up(m); },
             [this](const control_sweep& m) { on_control(m); },
@@ -102,6 +106,7 @@ class sweep_impl final : public sweep_base {
     }
 
     void start_node() {
+        state.node_short = false; // it will say so
         state.node = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
         monitor(state.node);
     }
@@ -391,6 +396,7 @@ class sweep_impl final : public sweep_base {
                           : state.paused          ? "paused"
                           : state.journal_blocked ? "waiting for the journal"
                           : state.drained         ? "drained"
+                          : state.node_short      ? "waiting for room"
                           : state.unaffordable    ? "waiting for the budget"
                                                   : "running";
         const auto& c = state.plan->counts();

@@ -184,12 +184,14 @@ TEST_CASE("an attempt that fails while chalk has no descriptors is kept, charged
         CHECK(t.watch->results.empty());
         REQUIRE(t.watch->said.size() == 1);
         CHECK(t.watch->said.front().find("no run starts until there is more") != std::string::npos);
+        CHECK(t.ask(control::look{}).find("waiting for room") != std::string::npos);
         t.pass(2s);
         t.until([&] { return t.rows().front().attempts.size() == 2; });
         CHECK(t.watch->began.size() == 1); // the second one is out, and not let in
     }
     t.pass(6s); // measured again
     t.until_began(2);
+    CHECK(t.ask(control::look{}).find("\"running\"") != std::string::npos);
     t.pass_run("r0a2");
     t.until([&] { return t.watch->ended.has_value(); });
     CHECK(t.watch->ended->errors == 0);

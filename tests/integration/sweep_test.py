@@ -96,6 +96,9 @@ class Sweeps(ChalkTest):
         history = [row for row in export(self.folder / "sweep", "--all-attempts") if row["run_id"] == first]
         self.assertEqual([(row["attempt"], row["counts"]) for row in history], [(1, False), (2, True)])
         self.assertIn("no sweep is running", self.ctl("pause", check=2).stderr)
+        self.assertIn("there is no sweep in", chalk("sweep", "ctl", self.folder, "pause", check=2).stderr)
+        self.assertIn("0", self.ctl("concurrency", "-1", check=2).stderr)
+        self.assertIn("chalk sweep ctl --help", self.ctl("stop", check=2).stderr)
 
     def test_ctrl_c_ends_it_in_order_and_resume_runs_what_is_missing(self):
         process = self.begin(ledger_sweep(range(30), base={"task_args": {"work_s": 0.3}}), "--max-concurrent", "3")
