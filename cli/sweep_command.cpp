@@ -82,7 +82,9 @@ void add_ctl(CLI::App& sweep, exit_code& code) {
     ctl->add_subcommand("status", "how it stands, as JSON")->callback([ask] { ask(control::look{}); });
     auto* concurrency = ctl->add_subcommand("concurrency", "how many runs at once, at most");
     const auto runs = std::make_shared<std::size_t>(0);
-    concurrency->add_option("N", *runs, "0: as many as the machine has room for")->required();
+    concurrency->add_option("N", *runs, "0: as many as the machine has room for")
+        ->required()
+        ->check(CLI::Range(0, 1'000'000));
     concurrency->callback(
         [ask, runs] { ask(control::concurrency{*runs == 0 ? std::nullopt : std::optional<std::size_t>(*runs)}); });
     auto* requeue = ctl->add_subcommand("requeue", "run finished runs once more; their first outcome stays as history");

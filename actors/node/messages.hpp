@@ -61,6 +61,7 @@ struct run_spent {
 /// Node to sweep: what a user should know of the node, e.g. why it lets nobody in.
 struct node_said {
     std::string text;
+    bool is_short = false; ///< of room, descriptors or processes: it lets nobody in
 };
 
 /// From the pool: how full the node's disk is, and what chalk itself may have no more of.
@@ -75,6 +76,7 @@ struct measure_room {};
 /// Node to sweep: the run is over, and what it had reserved is free again.
 struct run_finished {
     result_ptr what;
+    bool node_was_short = false; ///< of an error: the node lacked disk, inodes, descriptors or processes at its end
 };
 
 } // namespace chalk::actors

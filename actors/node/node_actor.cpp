@@ -1,3 +1,4 @@
+#include "actors/node/failed_runs.hpp"
 #include "actors/node/interfaces.hpp"
 #include "actors/supervision/restart_policy.hpp"
 #include "protocol/core/unique_fd.hpp"
@@ -88,6 +89,7 @@ struct node_state {
     std::optional<std::string> disk_trouble; ///< as it was last seen
     bool tight = false;                      ///< as it was last said
     bool measuring = false;
+    std::uint64_t measures = 0;       ///< that were begun
     std::optional<bool> measure_next; ///< asked for while another measure is under way; true: with the limits
     std::shared_ptr<shared_deadlines> deadlines = std::make_shared<shared_deadlines>();
     gateway_actor gateway; ///< started with the first run that asks a model; the node is its owner
@@ -98,6 +100,7 @@ struct node_state {
     std::unordered_map<caf::actor_addr, ticket> by_address;
     /// Crashed runs whose transcript is being written; the outcome waits for it.
     std::unordered_map<ticket, std::shared_ptr<run_result>> crashed;
+    failed_runs<result_ptr> failed;
 
     node_state() = default;
     node_state(const node_state&) = delete;
@@ -140,6 +143,7 @@ class node_impl final : public node_base {
             [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
             [this](const measure_room&) {
+                tell(state.failed.interval_passed());
                 measure(true);
                 delayed_send(this, measured_every, measure_room{});
             },
@@ -161,6 +165,7 @@ class node_impl final : public node_base {
             state.measure_next = limits || state.measure_next.value_or(false);
             return;
         }
+        ++state.measures;
         state.settings.services->site.pool->submit([folder = state.settings.disk, limits, self = node_actor(this)] {
             caf::anon_send(self, room_measured{look_at_disk(folder), limits ? look_for_shortage() : std::nullopt});
         });
@@ -168,6 +173,7 @@ class node_impl final : public node_base {
 
     void on_measured(const room_measured& m) {
         state.measuring = false;
+        const auto number = state.measures;
         if (const auto next = std::exchange(state.measure_next, std::nullopt)) {
             measure(*next);
         }
@@ -177,11 +183,13 @@ class node_impl final : public node_base {
         if (m.shortage) {
             trouble = m.shortage;
         }
-        if (trouble.has_value() != state.tight) {
-            state.tight = trouble.has_value();
+        const bool changed = trouble.has_value() != std::exchange(state.tight, trouble.has_value());
+        if (changed) {
             send(state.sweep, node_said{trouble ? *trouble + ": no run starts until there is more"
-                                                : std::string("there is enough room again: runs start")});
+                                                : std::string("there is enough room again: runs start"),
+                                        state.tight});
         }
+        tell(state.failed.measured(number, state.tight));
         begin_all(state.book->set_closed(state.tight));
     }
 
@@ -331,9 +339,11 @@ class node_impl final : public node_base {
         }
         begin_all(state.book->release(who));
         // Its transcript may be what filled the disk, and its error a limit's.
-        measure(state.tight || !run.reported || run.reported->how.status == outcome_status::error);
-        if (run.reported) {
+        if (run.reported && run.reported->how.status != outcome_status::error) {
+            measure(state.tight);
             finish(std::move(run.reported));
+        } else if (run.reported) {
+            finish_failed(std::move(run.reported));
         } else {
             record_crash(who, std::move(run), system().render(down.reason));
         }
@@ -374,7 +384,27 @@ class node_impl final : public node_base {
                 what->how = outcome::error(m.how.error());
                 what->score.reset();
             }
+            if (what->how.status == outcome_status::error) {
+                finish_failed(std::move(what));
+            } else {
+                finish(std::move(what));
+            }
+        }
+    }
+
+    /// Of a run that began: told with the measure that begins now or next.
+    void finish_failed(result_ptr what) {
+        if (state.settings.disk.empty()) {
             finish(std::move(what));
+            return;
+        }
+        state.failed.add(std::move(what), state.measures + 1, state.tight);
+        measure(true);
+    }
+
+    void tell(std::vector<failed_runs<result_ptr>::told> ended) {
+        for (auto& run : ended) {
+            send(state.sweep, run_finished{std::move(run.what), run.node_was_short});
         }
     }
 

@@ -49,6 +49,7 @@ std::string control_desk::look(const sweep_view& view) const {
                       : paused_              ? "paused"
                       : view.journal_blocked ? "waiting for the journal"
                       : drained_             ? "drained"
+                      : view.node_short      ? "waiting for room"
                       : view.budget_held     ? "waiting for the budget"
                                              : "running";
     return json{{"state", how},

@@ -19,6 +19,7 @@ struct sweep_view {
     bool ending = false;
     bool stopping = false; ///< its schedule hands out nothing more
     bool journal_blocked = false;
+    bool node_short = false;  ///< of disk, descriptors or the like: it lets nobody in
     bool budget_held = false; ///< the next run waits for what others were promised
     std::size_t under_way = 0;
     sweep_counts counts;

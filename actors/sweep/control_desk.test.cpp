@@ -45,6 +45,8 @@ TEST_CASE("who looks is told the first reason why nothing starts, and the figure
     CHECK(state() == "running");
     view.budget_held = true;
     CHECK(state() == "waiting for the budget");
+    view.node_short = true;
+    CHECK(state() == "waiting for room");
     CHECK(desk.drain("box"));
     CHECK(state() == "drained");
     view.journal_blocked = true;

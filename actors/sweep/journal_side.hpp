@@ -47,6 +47,8 @@ class journal_side {
 
     /// True while a batch waits to be tried again: nothing may start.
     [[nodiscard]] bool blocked() const noexcept { return blocked_; }
+    /// A batch is being written.
+    [[nodiscard]] bool under_way() const noexcept { return commits_.under_way() != nullptr; }
     /// Nothing waits to be durable.
     [[nodiscard]] bool idle() const noexcept { return commits_.idle(); }
 

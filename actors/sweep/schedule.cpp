@@ -20,13 +20,14 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         breaker_.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
     }
     for (const auto& [run, was] : before_.open) {
-        if (rules_.stop.first_pass && before_.passed_cells.contains(run.cell)) {
-            ++counts_.skipped;
+        if (rules_.stop.first_pass && !was.requeued && before_.passed_cells.contains(run.cell)) {
+            skip(run, false);
             continue;
         }
         // Charged attempts are kept: a run that killed chalk itself does not get new ones for ever.
         ++open_[run.cell].waiting_retries;
-        retries_.emplace(due_now, retry{run, was.attempts, was.last_attempt + 1, was.node_losses, false});
+        retries_.emplace(due_now,
+                         retry{run, was.attempts, was.last_attempt + 1, was.node_losses, was.shortages, was.requeued});
     }
 }
 
@@ -43,7 +44,7 @@ void schedule::open_cells() {
             c.breaker.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
         }
         if (rules_.stop.first_pass && before_.passed_cells.contains(*number)) {
-            close_cell(*number, {});
+            close_cell(*number, false);
         }
         if (skip_closed(*number, c)) {
             file_cell(*number);
@@ -91,30 +92,51 @@ void schedule::drop_if_done(std::uint64_t number) {
     }
 }
 
-/// Its runs that were not started are skipped; those out end as they may. No `why`: nobody needs to hear of it.
-void schedule::close_cell(std::uint64_t number, const std::string& why) {
+void schedule::skip(run_key run, bool broken) {
+    ++counts_.skipped;
+    if (broken) {
+        ++counts_.broken;
+    } else if (!passed_over_.empty() && passed_over_.back().cell == run.cell && passed_over_.back().to == run.index) {
+        ++passed_over_.back().to;
+    } else {
+        passed_over_.push_back({run.cell, run.index, run.index + 1});
+    }
+}
+
+std::vector<run_key> schedule::take_passed_over(std::size_t most) {
+    std::vector<run_key> out;
+    while (out.size() < most && !passed_over_.empty()) {
+        auto& next = passed_over_.front();
+        out.push_back({next.cell, next.from++});
+        if (next.from == next.to) {
+            passed_over_.pop_front();
+        }
+    }
+    return out;
+}
+
+/// Its runs that were not started are skipped; those out end as they may. It is `broken`, or has passed.
+void schedule::close_cell(std::uint64_t number, bool broken) {
     cell& c = open_.at(number);
     if (c.closed) {
         return;
     }
     fresh_.erase({c.out, number});
     while (skip_closed(number, c)) {
-        ++counts_.skipped;
+        skip({number, c.next_repeat}, broken);
         ++c.next_repeat;
     }
     c.closed = true;
+    c.broken = broken;
     closed_some_ = closed_some_ || c.out > 0;
     for (auto r = retries_.begin(); r != retries_.end();) {
         if (r->second.run.cell == number && !r->second.requeued) {
             --c.waiting_retries;
-            ++counts_.skipped;
+            skip(r->second.run, broken);
             r = retries_.erase(r);
         } else {
             ++r;
         }
-    }
-    if (!why.empty()) {
-        notices_.push_back(why);
     }
 }
 
@@ -129,7 +151,7 @@ std::optional<schedule::assignment> schedule::next_fresh() {
     fresh_.erase(fresh_.begin());
     ++c.next_repeat;
     static_cast<void>(skip_closed(number, c));
-    out_.emplace(run, out_run{1, 1, 0, false});
+    out_.emplace(run, out_run{1, 1, 0, 0, false});
     change_out(number, 1);
     return assignment{run, 1};
 }
@@ -146,7 +168,7 @@ std::optional<schedule::assignment> schedule::next(clock::time_point now) {
     }
     const retry again = retries_.begin()->second;
     retries_.erase(retries_.begin());
-    out_.emplace(again.run, out_run{again.charged + 1, again.attempt, again.losses, again.requeued});
+    out_.emplace(again.run, out_run{again.charged + 1, again.attempt, again.losses, again.shortages, again.requeued});
     --open_.at(again.run.cell).waiting_retries;
     change_out(again.run.cell, 1);
     return assignment{again.run, again.attempt};
@@ -159,12 +181,13 @@ void schedule::put_back(const assignment& what, bool used) {
     }
     change_out(what.run.cell, -1);
     const out_run& was = found.mapped();
-    if (open_.at(what.run.cell).closed && !was.requeued) {
-        ++counts_.skipped;
+    if (const cell& c = open_.at(what.run.cell); c.closed && !was.requeued) {
+        skip(what.run, c.broken);
         drop_if_done(what.run.cell);
         return;
     }
-    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.requeued}, due_now);
+    wait_for_retry({what.run, was.charged - 1, was.attempt + (used ? 1 : 0), was.losses, was.shortages, was.requeued},
+                   due_now);
 }
 
 std::optional<schedule::clock::time_point> schedule::next_retry() const {
@@ -200,7 +223,7 @@ void schedule::count(const outcome& how, std::optional<double> score, int by) {
 }
 
 schedule::verdict schedule::finished(run_key run, const outcome& how, std::optional<double> score,
-                                     clock::time_point now) {
+                                     clock::time_point now, bool node_was_short) {
     const bool cut_off = sealed();
     const auto found = out_.extract(run);
     if (!found) {
@@ -209,15 +232,19 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     change_out(run.cell, -1);
     const out_run was = found.mapped();
     verdict said = verdict::counts;
-    if (how.status == outcome_status::error) {
+    if (how.status == outcome_status::error && node_was_short && !cut_off && !open_.at(run.cell).closed &&
+        forgives(was, how)) {
+        wait_for_retry({run, was.charged - 1, was.attempt + 1, was.losses, was.shortages + 1, was.requeued},
+                       now + backoff(was.charged + was.shortages));
+        said = verdict::forgiven;
+    } else if (how.status == outcome_status::error) {
         note_error(run, now);
         const bool again = !stopped_ && !cut_off && !open_.at(run.cell).closed &&
                            was.charged < rules_.retry.max_attempts &&
                            std::ranges::find(rules_.retry.on, *how.kind) != rules_.retry.on.end();
         if (again) {
-            const auto doublings = std::min<std::uint32_t>(was.charged - 1, 20);
-            const auto wait = std::min(rules_.retry.max_backoff, rules_.retry.backoff * (std::int64_t{1} << doublings));
-            wait_for_retry({run, was.charged, was.attempt + 1, was.losses, was.requeued}, now + wait);
+            wait_for_retry({run, was.charged, was.attempt + 1, was.losses, was.shortages, was.requeued},
+                           now + backoff(was.charged));
             ++counts_.retries;
             said = verdict::retried;
         }
@@ -232,6 +259,22 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     return said;
 }
 
+/// Errors that a lack of disk, inodes, descriptors or processes can cause: of what starts and writes, of the
+/// environment's own program, of the way to a model. What a config, a budget or a deadline says stays true with more
+/// room.
+bool schedule::forgives(const out_run& was, const outcome& how) const {
+    constexpr std::array may_come_of_it{error_class::image, error_class::sandbox, error_class::harness,
+                                        error_class::task, error_class::model};
+    return was.shortages < rules_.max_shortages && how.kind &&
+           std::ranges::find(may_come_of_it, *how.kind) != may_come_of_it.end();
+}
+
+/// Before the next attempt of a run that has failed so often.
+milliseconds schedule::backoff(std::uint32_t failures) const {
+    const auto doublings = std::min<std::uint32_t>(failures - 1, 20);
+    return std::min(rules_.retry.max_backoff, rules_.retry.backoff * (std::int64_t{1} << doublings));
+}
+
 void schedule::note_error(run_key run, clock::time_point now) {
     if (breaker_ && !breaker_->allow(now)) {
         stop(fmt::format("the breaker opened: {} attempts ended in error within {} s", *rules_.breaker.max_errors,
@@ -239,15 +282,16 @@ void schedule::note_error(run_key run, clock::time_point now) {
     }
     cell& c = open_.at(run.cell);
     if (c.breaker && !c.closed && !c.breaker->allow(now)) {
-        close_cell(run.cell, fmt::format("cell {}: the breaker opened: {} attempts ended in error within {} s; "
-                                         "it starts nothing more",
-                                         run.cell, *rules_.breaker.max_errors, rules_.breaker.window.count() / 1000));
+        close_cell(run.cell, true);
+        notices_.push_back(fmt::format("cell {}: the breaker opened: {} attempts ended in error within {} s; "
+                                       "it starts nothing more",
+                                       run.cell, *rules_.breaker.max_errors, rules_.breaker.window.count() / 1000));
     }
 }
 
 void schedule::apply_stop_rules(run_key run, const outcome& how) {
     if (how.status == outcome_status::passed && rules_.stop.first_pass) {
-        close_cell(run.cell, {});
+        close_cell(run.cell, false);
     }
     if (rules_.stop.max_errors && counts_.errors >= *rules_.stop.max_errors) {
         stop(fmt::format("{} runs ended in error (stop.max_errors {})", counts_.errors, *rules_.stop.max_errors));
@@ -273,7 +317,7 @@ schedule::after_loss schedule::lost(run_key run, clock::time_point now) {
         count(outcome::error(error_class::node_lost, {}), std::nullopt, 1);
         said = after_loss::give_up;
     } else {
-        wait_for_retry({run, was.charged - 1, was.attempt + 1, losses, was.requeued}, now);
+        wait_for_retry({run, was.charged - 1, was.attempt + 1, losses, was.shortages, was.requeued}, now);
     }
     drop_if_done(run.cell);
     return said;
@@ -288,12 +332,14 @@ bool schedule::requeue(run_key run, std::uint32_t last_attempt, const std::optio
     }
     if (how) {
         count(*how, score, -1);
+    } else {
+        --counts_.skipped;
     }
     cell& c = open_[run.cell];
     if (run.cell < next_cell_ && c.out == 0 && c.waiting_retries == 0 && !fresh_.contains({0, run.cell})) {
         c.next_repeat = rules_.repeats; // it was done and had been let go
     }
-    wait_for_retry({run, 0, last_attempt + 1, 0, true}, due_now);
+    wait_for_retry({run, 0, last_attempt + 1, 0, 0, true}, due_now);
     return true;
 }
 
@@ -329,6 +375,7 @@ schedule one_cell(std::uint64_t runs) {
     schedule_rules rules;
     rules.repeats = runs;
     rules.cancelled_counts = true;
+    rules.max_shortages = 0; // one attempt, whose transcript is the run's: there is no second place to keep another
     const auto first = [](std::uint64_t from) { return from == 0 ? std::optional(from) : std::nullopt; };
     return {1, first, std::move(rules)};
 }

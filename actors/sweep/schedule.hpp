@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -45,6 +46,8 @@ struct schedule_rules {
     /// A run that is cancelled, or not started when the sweep is stopped, has that as its outcome (`chalk run`). Else
     /// it has none, and a resume runs it.
     bool cancelled_counts = false;
+    /// Attempts of a run that charge nothing because their node was short of something; those after them are charged.
+    std::uint32_t max_shortages = 3;
     std::size_t open_cells = 1024; ///< cells that share the slots; the next one opens when one has started all its runs
 };
 
@@ -56,6 +59,7 @@ struct sweep_counts {
     std::uint64_t errors = 0;
     std::uint64_t cancelled = 0;
     std::uint64_t skipped = 0; ///< will not run: their cell has passed (first_pass) or broke
+    std::uint64_t broken = 0;  ///< of those skipped: their cell's breaker opened. A later resume runs them
     std::uint64_t retries = 0; ///< attempts that were made again
     std::array<std::uint64_t, error_class_names.size()> errors_by_class{};
     double score_sum = 0; ///< over `scored` runs
@@ -74,6 +78,8 @@ struct resumed_run {
     std::uint32_t attempts = 0; ///< that were charged
     std::uint32_t last_attempt = 0;
     std::uint32_t node_losses = 0;
+    std::uint32_t shortages = 0; ///< attempts that were not charged because their node was short of something
+    bool requeued = false;       ///< by hand: runs although its cell has passed
 };
 
 struct resume_state {
@@ -112,18 +118,22 @@ class schedule {
     enum class verdict {
         counts,   ///< the run's one outcome
         retried,  ///< it is run again, this attempt was charged
+        forgiven, ///< it is run again, and this attempt was not charged: its node was short of something
         returned, ///< it has no outcome and no attempt was charged: a later resume runs it
         unknown   ///< was not out: a second report, which changes nothing
     };
-    /// A run out under seal_at (`sealed`) counts, whatever it is.
-    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score, clock::time_point now);
+    /// A run out under seal_at (`sealed`) counts, whatever it is. `node_was_short`: of disk, inodes, descriptors or
+    /// processes when the attempt ended, so that an error that may come of it says nothing of the run. As with a lost
+    /// node it is run again whatever the retry rules say, uncharged, and no breaker hears of it: max_shortages times.
+    [[nodiscard]] verdict finished(run_key run, const outcome& how, std::optional<double> score, clock::time_point now,
+                                   bool node_was_short = false);
 
     enum class after_loss { again, give_up, unknown };
     /// The node that had `run` was lost: it is handed out again without charge, or ends as node_lost.
     [[nodiscard]] after_loss lost(run_key run, clock::time_point now);
 
     /// A run that has its outcome is to be run once more: its outcome is taken back with `how` and `score` that were
-    /// counted. False when it is out or waits already.
+    /// counted; without them it was skipped. False when it is out or waits already.
     bool requeue(run_key run, std::uint32_t last_attempt, const std::optional<outcome>& how,
                  std::optional<double> score);
 
@@ -136,6 +146,10 @@ class schedule {
     /// Nothing is out and nothing will be.
     [[nodiscard]] bool complete() const noexcept;
     [[nodiscard]] const sweep_counts& counts() const noexcept { return counts_; }
+    /// Runs that will not run because another one of their cell passed (first_pass), each of them once, at most so many
+    /// at a time. What was skipped by an earlier chalk is not among them.
+    [[nodiscard]] std::vector<run_key> take_passed_over(std::size_t most);
+    [[nodiscard]] bool has_passed_over() const noexcept { return !passed_over_.empty(); }
     /// True once after cells were closed: what of them was handed out and has not begun should be put back.
     [[nodiscard]] bool take_closed() noexcept { return std::exchange(closed_some_, false); }
     /// Decisions since the last call that a user should hear of, e.g. that a cell's breaker opened.
@@ -147,6 +161,7 @@ class schedule {
         std::uint64_t out = 0;
         std::uint64_t waiting_retries = 0;
         bool closed = false; ///< starts nothing more
+        bool broken = false; ///< closed by its breaker
         std::optional<restart_policy> breaker;
     };
     struct retry {
@@ -154,13 +169,20 @@ class schedule {
         std::uint32_t charged = 0;
         std::uint32_t attempt = 0; ///< the next one's number
         std::uint32_t losses = 0;
+        std::uint32_t shortages = 0;
         bool requeued = false; ///< by hand: runs although its cell is closed
     };
     struct out_run {
         std::uint32_t charged = 0; ///< this attempt among them
         std::uint32_t attempt = 1;
         std::uint32_t losses = 0;
+        std::uint32_t shortages = 0;
         bool requeued = false;
+    };
+    struct run_range { ///< repeats `from` to before `to`: a cell may have a thousand million
+        std::uint64_t cell = 0;
+        std::uint64_t from = 0;
+        std::uint64_t to = 0;
     };
     using fresh_key = std::pair<std::uint64_t, std::uint64_t>; ///< runs out, cell number
 
@@ -169,10 +191,13 @@ class schedule {
     void file_cell(std::uint64_t number);
     void change_out(std::uint64_t number, int by);
     void drop_if_done(std::uint64_t number);
-    void close_cell(std::uint64_t number, const std::string& why);
+    void close_cell(std::uint64_t number, bool broken);
+    void skip(run_key run, bool broken);
     void wait_for_retry(retry what, clock::time_point due);
     void count(const outcome& how, std::optional<double> score, int by);
     void apply_stop_rules(run_key run, const outcome& how);
+    [[nodiscard]] bool forgives(const out_run& was, const outcome& how) const;
+    [[nodiscard]] milliseconds backoff(std::uint32_t failures) const;
     void note_error(run_key run, clock::time_point now);
     [[nodiscard]] std::optional<assignment> next_fresh();
 
@@ -189,6 +214,7 @@ class schedule {
     std::optional<std::string> stopped_;
     bool closed_some_ = false;
     std::vector<std::string> notices_;
+    std::deque<run_range> passed_over_;
     sweep_counts counts_;
 };
 

@@ -200,6 +200,46 @@ TEST_CASE("with first_pass a cell that has passed skips the runs it has not star
     CHECK(next_run(s) == std::nullopt);
 }
 
+TEST_CASE("each run that a passed cell skips is named once, a few at a time, wherever it waited") {
+    auto rules = retrying(5, 2);
+    rules.stop.first_pass = true;
+    auto s = plan(1, rules);
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(s.next(start));
+    }
+    CHECK(s.finished({0, 0}, broken, std::nullopt, start) == schedule::verdict::retried);
+    CHECK_FALSE(s.has_passed_over());
+    CHECK(s.finished({0, 1}, outcome::passed(), 1.0, start) == schedule::verdict::counts);
+    s.put_back({{0, 2}, 1}, true);
+    CHECK(s.counts().skipped == 4);
+    CHECK(s.take_passed_over(3) == std::vector<run_key>{{0, 3}, {0, 4}, {0, 0}});
+    CHECK(s.has_passed_over());
+    CHECK(s.take_passed_over(3) == std::vector<run_key>{{0, 2}});
+    CHECK(s.take_passed_over(3).empty());
+    CHECK(s.complete());
+    REQUIRE(s.requeue({0, 3}, 0, std::nullopt, std::nullopt));
+    CHECK(s.counts().skipped == 3);
+    CHECK(s.counts().not_started() == 1);
+    CHECK(s.next(start) == schedule::assignment{{0, 3}, 1});
+}
+
+TEST_CASE("a resumed sweep skips what a passed cell has left, and runs what a person asked for") {
+    resume_state before;
+    before.open = {{{0, 1}, {1, 1, 0, 0, false}}, {{0, 2}, {0, 1, 0, 0, true}}};
+    before.closed = [](run_key run) { return run == run_key{0, 0}; };
+    before.passed_cells = {0};
+    before.counted.passed = 1;
+    auto rules = repeats(4);
+    rules.stop.first_pass = true;
+    auto s = plan(1, rules, std::move(before));
+    REQUIRE(s.next(start) == schedule::assignment{{0, 2}, 2});
+    CHECK(s.next(start) == std::nullopt);
+    CHECK(s.take_passed_over(10) == std::vector<run_key>{{0, 1}, {0, 3}});
+    CHECK(s.finished({0, 2}, outcome::failed(), 0.0, start) == schedule::verdict::counts);
+    CHECK(s.complete());
+    CHECK(s.counts().not_started() == 0);
+}
+
 TEST_CASE("a cell's breaker closes that cell alone, and says so") {
     auto rules = retrying(50, 10);
     rules.breaker = {3, seconds(60), config::breaker_scope::cell};
@@ -215,6 +255,8 @@ TEST_CASE("a cell's breaker closes that cell alone, and says so") {
     CHECK(said.front().find("cell 0") != std::string::npos);
     CHECK(s.counts().passed == 50);
     CHECK(s.counts().ended() + s.counts().skipped == 100);
+    CHECK(s.counts().broken == s.counts().skipped);
+    CHECK_FALSE(s.has_passed_over()); // a resume runs them
     CHECK(s.complete());
 }
 
@@ -280,10 +322,77 @@ TEST_CASE("a run whose node is lost is handed out again without charge, and the 
     CHECK(s.complete());
 }
 
+TEST_CASE("an error of a node that is short of something is charged to nobody, whatever the retry rules say") {
+    auto rules = retrying(1, 1);
+    rules.breaker.max_errors = 1;
+    rules.stop.max_errors = 1;
+    auto s = plan(1, rules);
+    auto now = start;
+    for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+        REQUIRE(s.next(now) == schedule::assignment{{0, 0}, attempt});
+        // A class that is never tried again otherwise: what is short may keep the environment's program from starting.
+        CHECK(s.finished({0, 0}, outcome::error(error_class::task, "no"), std::nullopt, now, true) ==
+              schedule::verdict::forgiven);
+        CHECK(s.next(now) == std::nullopt);
+        REQUIRE(s.next_retry());
+        CHECK(*s.next_retry() == now + std::min(seconds(3), seconds(1 << (attempt - 1))));
+        now = *s.next_retry();
+    }
+    CHECK(s.counts().errors == 0);
+    CHECK(s.counts().retries == 0);
+    CHECK_FALSE(s.stopped());
+    REQUIRE(s.next(now) == schedule::assignment{{0, 0}, 4});
+    CHECK(s.finished({0, 0}, outcome::passed(), 1.0, now, true) == schedule::verdict::counts);
+    CHECK(s.complete());
+}
+
+TEST_CASE("a run whose every attempt fails on a node that is short ends all the same") {
+    auto s = plan(1, retrying(1, 2));
+    auto now = start;
+    std::vector<schedule::verdict> said;
+    while (const auto what = s.next(now)) {
+        said.push_back(s.finished(what->run, broken, std::nullopt, now, true));
+        now = s.next_retry().value_or(now);
+        REQUIRE(said.size() < 100);
+    }
+    using enum schedule::verdict;
+    CHECK(said == std::vector{forgiven, forgiven, forgiven, retried, counts});
+    CHECK(s.complete());
+    CHECK(s.counts().errors == 1);
+}
+
+TEST_CASE("what more room would not have mended is charged, also on a node that is short") {
+    auto s = plan(1, repeats(4));
+    for (const auto kind : {error_class::config, error_class::timeout, error_class::budget, error_class::node_lost}) {
+        const auto run = next_run(s);
+        REQUIRE(run);
+        CHECK(s.finished(*run, outcome::error(kind, "no"), std::nullopt, start, true) == schedule::verdict::counts);
+    }
+    CHECK(s.complete());
+}
+
+TEST_CASE("a resume remembers how often a run's node was short, and a requeue forgets it") {
+    resume_state before;
+    before.open = {{{0, 0}, {.attempts = 0, .last_attempt = 3, .node_losses = 0, .shortages = 3, .requeued = false}}};
+    auto s = plan(1, retrying(1, 1), before);
+    REQUIRE(s.next(start) == schedule::assignment{{0, 0}, 4});
+    CHECK(s.finished({0, 0}, broken, std::nullopt, start, true) == schedule::verdict::counts);
+    REQUIRE(s.requeue({0, 0}, 4, broken, std::nullopt));
+    REQUIRE(s.next(start) == schedule::assignment{{0, 0}, 5});
+    CHECK(s.finished({0, 0}, broken, std::nullopt, start, true) == schedule::verdict::forgiven);
+}
+
+TEST_CASE("chalk run has one place for a run's transcript and makes no second attempt for a shortage") {
+    auto s = one_cell(1);
+    REQUIRE(s.next(start));
+    CHECK(s.finished({0, 0}, broken, std::nullopt, start, true) == schedule::verdict::counts);
+    CHECK(s.complete());
+}
+
 TEST_CASE("a resumed sweep runs what has no outcome, and what was open under the next attempt's number") {
     resume_state before;
     before.closed = [](run_key run) { return run.cell == 0 && run.index < 2; };
-    before.open = {{{1, 0}, {1, 1, 0}}};
+    before.open = {{{1, 0}, {1, 1, 0, 0, false}}};
     before.counted.passed = 2;
     auto s = plan(2, retrying(3, 3), std::move(before));
     std::vector<schedule::assignment> got;

@@ -28,6 +28,7 @@ struct sweep_state {
     std::optional<schedule::assignment> unaffordable;
     std::unordered_set<std::uint64_t> described;          ///< cells of this session
     std::optional<schedule::clock::time_point> timer_due; ///< of the timer that comes first
+    bool node_short = false;                              ///< as it was last said
     bool sealing = false;
     bool stop_said = false;
     bool cancelled = false;
@@ -57,9 +58,12 @@ class sweep_impl final : public sweep_base {
         }
         go_on();
         return {
-            [this](const run_finished& m) { on_finished(*m.what); },
+            [this](const run_finished& m) { on_finished(*m.what, m.node_was_short); },
             [this](const run_spent& m) { on_spent(m); },
-            [this](const node_said& m) { watch().sweep_said(m.text); },
+            [this](const node_said& m) {
+                state.node_short = m.is_short;
+                watch().sweep_said(m.text);
+            },
             [this](const records_written& m) { on_written(m); },
             [this](const runs_looked_up& m) { on_looked_up(m); },
             [this](const control_sweep& m) { on_control(m); },
@@ -87,6 +91,7 @@ class sweep_impl final : public sweep_base {
     }
 
     void start_node() {
+        state.node_short = false; // it will say so
         state.node = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
         monitor(state.node);
     }
@@ -99,11 +104,29 @@ class sweep_impl final : public sweep_base {
             watch().sweep_said("the sweep is sealed: the runs that are still under way are cut off");
             send(state.node, cut_off_runs{timeout_failure("cut off: the sweep had enough runs (seal_at)")});
         }
-        if (state.plan->complete() && !state.unaffordable && !state.ending) {
+        record_passed_over();
+        if (state.plan->complete() && !state.unaffordable && !state.ending &&
+            (state.cancelled || !state.plan->has_passed_over())) {
             end(std::nullopt);
         }
         state.journal->write();
         arm_timer();
+    }
+
+    /// So many at a time: the next ones when these are written.
+    void record_passed_over() {
+        constexpr std::size_t most = 4096;
+        const auto* journal = journal_of();
+        while (journal == nullptr && state.plan->has_passed_over()) {
+            static_cast<void>(state.plan->take_passed_over(most));
+        }
+        if (journal != nullptr && !state.journal->under_way() && !state.ending) {
+            for (const run_key run : state.plan->take_passed_over(most)) {
+                state.journal->add(journal::run_closed_without_attempt{
+                    number_of(run, journal->repeats), std::chrono::system_clock::now(), journal::closing::first_pass,
+                    "another run of its cell passed (stop.first_pass)", std::nullopt});
+            }
+        }
     }
 
     void hand_out() {
@@ -153,21 +176,21 @@ class sweep_impl final : public sweep_base {
         return true;
     }
 
-    void on_finished(const run_result& what) {
+    void on_finished(const run_result& what, bool node_was_short) {
         const run_key run = what.order->key;
         if (what.withdrawn) {
             take_back(what);
             return;
         }
         const bool cut_off = state.sealing;
-        const auto said = state.plan->finished(run, what.how, what.score, clock().now());
+        const auto said = state.plan->finished(run, what.how, what.score, clock().now(), node_was_short);
         if (said == schedule::verdict::unknown) {
             return;
         }
         state.out.erase(run);
         settle(what, verdict_of(said, cut_off && what.how.kind == error_class::timeout));
         state.journal->then([this, what, said, counts = state.plan->counts()] {
-            if (said == schedule::verdict::retried) {
+            if (said == schedule::verdict::retried || said == schedule::verdict::forgiven) {
                 watch().attempt_finished(what, counts);
             } else {
                 watch().run_finished(what, counts);
@@ -307,6 +330,7 @@ class sweep_impl final : public sweep_base {
         now.ending = state.ending;
         now.stopping = state.plan->stopped().has_value();
         now.journal_blocked = state.journal->blocked();
+        now.node_short = state.node_short;
         now.budget_held = state.unaffordable.has_value();
         now.under_way = state.out.size();
         now.counts = state.plan->counts();
@@ -394,9 +418,11 @@ class sweep_impl final : public sweep_base {
         state.ending = true;
         if (journal_of() != nullptr) {
             const auto& counts = state.plan->counts();
+            const auto broken =
+                fmt::format("{} runs were not started: the breakers of their cells opened", counts.broken);
             state.journal->add(journal::sweep_ended{std::chrono::system_clock::now(),
-                                                    counts.ended() + counts.skipped == counts.total,
-                                                    state.plan->stopped().value_or("")});
+                                                    counts.ended() + counts.skipped - counts.broken == counts.total,
+                                                    state.plan->stopped().value_or(counts.broken > 0 ? broken : "")});
         }
         state.journal->then([this, trouble] { finish(trouble); });
     }

@@ -1,5 +1,9 @@
 #include "actors/tree.test.hpp"
+#include "protocol/core/unique_fd.hpp"
 #include "protocol/journal/journal_reader.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
 
 using namespace chalk;
 using namespace chalk::actors;
@@ -7,6 +11,28 @@ using namespace chalk::test;
 using namespace std::chrono_literals;
 
 namespace {
+
+/// While it lives this process may open a few files more and not the sixteen that a node wants to be free.
+class few_descriptors {
+  public:
+    few_descriptors() {
+        std::vector<unique_fd> free_numbers;
+        for (int i = 0; i < 10; ++i) {
+            free_numbers.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+            REQUIRE(free_numbers.back());
+        }
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+        rlimit few = before_;
+        few.rlim_cur = static_cast<rlim_t>(free_numbers.back().get()) + 1;
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    }
+    few_descriptors(const few_descriptors&) = delete;
+    few_descriptors& operator=(const few_descriptors&) = delete;
+    ~few_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
 
 /// A tree whose outcomes go into a real journal, which works on the test's thread like everyone else.
 struct journalled : tree {
@@ -143,6 +169,74 @@ TEST_CASE("a failed attempt is kept beside the one that counts") {
     CHECK(rows.front().attempts[0].ended->how.kind == error_class::harness);
     CHECK(rows.front().attempts[1].counts);
     CHECK(t.watch->ended->retries == 1);
+}
+
+TEST_CASE("an attempt that fails while chalk has no descriptors is kept, charged to nobody, and another one follows") {
+    journalled t;
+    auto rules = journalled::rules(1, 1); // no attempt to spare
+    rules.stop.max_errors = 1;
+    t.run(journalled::plan(1, rules), 1, [&](sweep_settings& s) { s.node.disk = t.folder.path(); });
+    t.until_began(1);
+    {
+        const few_descriptors few;
+        t.die("r0");
+        t.until([&] { return t.watch->attempts.size() == 1; });
+        CHECK(t.watch->results.empty());
+        REQUIRE(t.watch->said.size() == 1);
+        CHECK(t.watch->said.front().find("no run starts until there is more") != std::string::npos);
+        CHECK(t.ask(control::look{}).find("waiting for room") != std::string::npos);
+        t.pass(2s);
+        t.until([&] { return t.rows().front().attempts.size() == 2; });
+        CHECK(t.watch->began.size() == 1); // the second one is out, and not let in
+    }
+    t.pass(6s); // measured again
+    t.until_began(2);
+    CHECK(t.ask(control::look{}).find("\"running\"") != std::string::npos);
+    t.pass_run("r0a2");
+    t.until([&] { return t.watch->ended.has_value(); });
+    CHECK(t.watch->ended->errors == 0);
+    const auto rows = t.rows();
+    REQUIRE(rows.size() == 1);
+    REQUIRE(rows.front().attempts.size() == 2);
+    CHECK(rows.front().attempts[0].ended->means == journal::verdict::lost);
+    CHECK(rows.front().attempts[0].ended->how.kind == error_class::harness);
+    CHECK(rows.front().attempts[1].counts);
+}
+
+TEST_CASE("the runs that a passed cell needs no more are closed in the journal, begun or not") {
+    journalled t;
+    t.max_runs = 1;
+    auto rules = journalled::rules(5'000);
+    rules.stop.first_pass = true;
+    t.run(journalled::plan(1, rules), 5'000, [](sweep_settings& s) { s.window = 3; });
+    t.until_began(1);
+    t.pass_run("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto rows = t.rows();
+    REQUIRE(rows.size() == 5'000);
+    CHECK(rows[0].counted() != nullptr);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        REQUIRE(rows[i].closed);
+        REQUIRE(rows[i].closed->why == journal::closing::first_pass);
+    }
+    CHECK(rows[2].attempts.size() == 1); // it waited at the node
+    CHECK(rows[3].attempts.empty());
+    CHECK(journal::journal_reader::open(t.sweep_folder)->sweep()->ended->complete);
+}
+
+TEST_CASE("a sweep whose cell broke has not run all that there is") {
+    journalled t;
+    t.max_runs = 1;
+    auto rules = journalled::rules(3);
+    rules.breaker = {1, seconds(60), config::breaker_scope::cell};
+    t.run(journalled::plan(1, rules), 3);
+    t.until_began(1);
+    t.die("r0");
+    t.until([&] { return t.watch->ended.has_value(); });
+    const auto ended = journal::journal_reader::open(t.sweep_folder)->sweep()->ended;
+    CHECK_FALSE(ended->complete);
+    CHECK(ended->message.find("breaker") != std::string::npos);
+    CHECK_FALSE(t.rows().at(1).closed); // a resume runs it
 }
 
 TEST_CASE("what is under way when a sweep is cancelled has no outcome, and the sweep says it is not complete") {

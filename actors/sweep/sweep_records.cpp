@@ -29,6 +29,7 @@ journal::verdict verdict_of(schedule::verdict said, bool sealed) {
     switch (said) {
     case schedule::verdict::retried:
         return journal::verdict::retried;
+    case schedule::verdict::forgiven:
     case schedule::verdict::returned:
         return journal::verdict::lost;
     case schedule::verdict::counts:

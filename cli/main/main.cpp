@@ -35,9 +35,11 @@ int say_usage(const CLI::App& app, const CLI::ParseError& wrong, int argc, char*
     if (unknown_command) {
         fmt::print(stderr, "chalk: there is no command {}; {}\n", argv[1], hint(app, argv[1]));
     } else {
-        const auto chosen = app.get_subcommands();
-        fmt::print(stderr, "chalk: {}\nchalk {}--help lists what it takes\n", wrong.what(),
-                   chosen.empty() ? "" : chosen.front()->get_name() + " ");
+        std::string chosen;
+        for (auto at = app.get_subcommands(); !at.empty(); at = at.front()->get_subcommands()) {
+            chosen += at.front()->get_name() + " ";
+        }
+        fmt::print(stderr, "chalk: {}\nchalk {}--help lists what it takes\n", wrong.what(), chosen);
     }
     return static_cast<int>(exit_code::usage);
 }

@@ -84,15 +84,6 @@ std::uint32_t processes_of_machine() {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(processes, std::numeric_limits<std::uint32_t>::max()));
 }
 
-fs::path existing_part(fs::path path) {
-    std::error_code ec;
-    path = fs::absolute(path, ec);
-    while (!fs::exists(path, ec) && path.has_parent_path() && path != path.parent_path()) {
-        path = path.parent_path();
-    }
-    return path;
-}
-
 std::uint64_t share(std::uint64_t has, std::uint64_t wants) {
     return wants == 0 ? std::numeric_limits<std::uint64_t>::max() : has / wants;
 }
@@ -117,6 +108,15 @@ std::uint32_t raise_open_files() {
     raised.rlim_cur = raised.rlim_max;
     const rlim_t now = ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
     return static_cast<std::uint32_t>(std::min<rlim_t>(now, 1U << 20U));
+}
+
+fs::path existing_part(fs::path path) {
+    std::error_code ec;
+    path = path.empty() ? fs::current_path(ec) : fs::absolute(path, ec); // of a file's bare name nothing is left
+    while (!fs::exists(path, ec) && path.has_parent_path() && path != path.parent_path()) {
+        path = path.parent_path();
+    }
+    return path;
 }
 
 result<machine> look_at_machine(const fs::path& where_files_go) {

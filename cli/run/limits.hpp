@@ -20,6 +20,10 @@ struct machine {
     std::optional<bytes> sandbox_memory; ///< CHALK_SANDBOX_MEMORY_BYTES
 };
 
+/// The folder itself, or the nearest one above it that is there: what is to be made is made on its disk. Empty: the
+/// working directory.
+[[nodiscard]] std::filesystem::path existing_part(std::filesystem::path path);
+
 /// error_class::config when CHALK_SANDBOX_MEMORY_BYTES is no size.
 [[nodiscard]] result<machine> look_at_machine(const std::filesystem::path& where_files_go);
 

@@ -88,3 +88,13 @@ TEST_CASE("a small machine still gets a sandbox") {
     m.memory = 2_GiB;
     CHECK(plan_limits(m, of(1), false).value().sandbox.memory == 768_MiB);
 }
+
+TEST_CASE("the disk of a file without a folder is the working directory's") {
+    const auto here = look_at_machine({});
+    const auto spelled_out = look_at_machine(std::filesystem::current_path());
+    REQUIRE(here);
+    REQUIRE(spelled_out);
+    CHECK((here->free_disk.count > 0) == (spelled_out->free_disk.count > 0));
+    CHECK(existing_part({}) == std::filesystem::current_path());
+    CHECK(existing_part("not/made/yet") == std::filesystem::current_path());
+}

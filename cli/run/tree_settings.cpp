@@ -1,5 +1,6 @@
 #include "cli/run/tree_settings.hpp"
 
+#include "cli/run/limits.hpp"
 #include "runtimes/bundle/bundle.hpp"
 
 #include <utility>
@@ -30,6 +31,10 @@ result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared, 
     auto settings = make_tree_settings(prepared, options, std::move(watch));
     if (settings) {
         settings->plan = actors::one_cell(runs.size());
+        // Of a run by itself nothing waits that could be held back.
+        if (runs.size() > 1) {
+            settings->disk = existing_part(runs.front().transcript_file.parent_path());
+        }
         settings->make_order = [&](actors::run_key key, attempt_number attempt) -> actors::order_ptr {
             return make_order(prepared, options, runs.at(key.index), key, attempt);
         };

@@ -13,7 +13,8 @@ namespace chalk::cli {
 [[nodiscard]] result<actors::tree_settings>
 make_tree_settings(const prepared_runs& prepared, const run_options& options, std::shared_ptr<actors::watcher> watch);
 
-/// With `runs` as one cell. The arguments are referred to and must outlive the tree.
+/// With `runs` as one cell; of several, the room where their transcripts go is watched, as a sweep's is. The arguments
+/// are referred to and must outlive the tree.
 [[nodiscard]] result<actors::tree_settings> make_tree_settings(const prepared_runs& prepared,
                                                                const run_options& options,
                                                                const std::vector<config::run_config>& runs,

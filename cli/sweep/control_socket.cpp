@@ -3,6 +3,7 @@
 #include "protocol/core/json_text.hpp"
 #include "protocol/core/overloaded.hpp"
 #include "protocol/core/unique_fd.hpp"
+#include "protocol/journal/trouble.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
@@ -312,9 +313,14 @@ result<std::string> ask_sweep(const fs::path& folder, const actors::sweep_contro
     const timeval limit{patience.count(), 0}; // for connecting too, where others wait to be accepted
     if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
         ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-        return config_failure(fmt::format("no sweep is running in {} ({}); `chalk sweep status` shows how it stands, "
-                                          "`chalk sweep resume` goes on with it",
-                                          folder.string(), std::strerror(errno)));
+        const int why = errno;
+        if (auto found = journal::look_for_journal(folder); !found) {
+            return found.error();
+        }
+        return config_failure(
+            fmt::format("no sweep is running in {} ({}); `chalk sweep status {}` shows how it stands, "
+                        "`chalk sweep resume {}` goes on with it",
+                        folder.string(), std::strerror(why), folder.string(), folder.string()));
     }
     const std::string line = to_line(what) + "\n";
     if (::send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) {

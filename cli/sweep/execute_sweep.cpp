@@ -77,15 +77,19 @@ json admission_json(const sweep_site& site) {
               {"open_files", each.open_files}}}};
 }
 
-exit_code print_plan(sweep_site& site, bool as_json) {
+/// `left`: how many of the runs are to run.
+exit_code print_plan(sweep_site& site, bool as_json, std::optional<std::uint64_t> left = std::nullopt) {
     const auto plan = config::plan_sweep(site.runs());
     const auto at_once = std::min(site.at_once(), site.max_runs().value_or(site.at_once()));
     const auto& each = site.common().limits.reservation;
-    const bytes disk{each.disk.count * at_once};
+    const bytes disk{each.disk.count * std::min<std::uint64_t>(at_once, left.value_or(plan.runs))};
     if (as_json) {
         auto out = config::sweep_plan_json(plan);
         out["admission"] = admission_json(site);
         out["disk_bytes_at_once"] = disk.count;
+        if (left) {
+            out["runs_left"] = *left;
+        }
         fmt::print("{}\n", out.dump());
         return exit_code::fine;
     }
@@ -93,7 +97,11 @@ exit_code print_plan(sweep_site& site, bool as_json) {
         fmt::print("{}\n", note);
     }
     fmt::print("{}", config::sweep_plan_text(plan));
-    fmt::print("the ledger admits {} runs at once, each with memory {}, disk {}, {} processes; {} of disk at once\n",
+    if (left) {
+        fmt::print("{} of them are left to run\n", *left);
+    }
+    fmt::print("the ledger admits {} runs at once, each with memory {}, disk {}, {} processes; "
+               "together they take at most {} of disk\n",
                at_once, format_size(each.memory), format_size(each.disk), each.processes, format_size(disk));
     return exit_code::fine;
 }
@@ -196,6 +204,11 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     if (!stored) {
         return refuse(chalk_sweep, usage_refusal(stored.error()));
     }
+    // Before anything is asked of the machine, and written: a run that is not there leaves no trace.
+    auto left = runs_left(options.folder, options.requeue);
+    if (!left) {
+        return refuse(chalk_sweep, usage_refusal(left.error()));
+    }
     const std::uint64_t repeats = stored->file.sweep.repeat;
     io_thread io;
     sweep_options as_begun = options;
@@ -209,7 +222,7 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
         return refuse(chalk_sweep, models.error());
     }
     if (options.dry_run) {
-        return print_plan(**site, options.json);
+        return print_plan(**site, options.json, *left);
     }
     auto opened = take_up_sweep(options.folder, repeats, options.requeue);
     if (!opened) {

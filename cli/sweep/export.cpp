@@ -3,6 +3,7 @@
 #include "cli/sweep/results.hpp"
 #include "cli/sweep/text_output.hpp"
 #include "protocol/journal/journal_reader.hpp"
+#include "protocol/journal/trouble.hpp"
 
 #include <fmt/format.h>
 
@@ -66,17 +67,40 @@ class exporter {
     result<void> cells_;
 };
 
+/// Of a damaged journal: how far it got and where the rest is, in the place of a remedy that names this very command.
+exit_code refuse_rest(const std::filesystem::path& folder, const failure& why, std::uint64_t rows) {
+    std::string cause = why.message;
+    const auto remedy = journal::damage_remedy((folder / journal::journal_name).parent_path());
+    if (!cause.ends_with(remedy)) {
+        return refuse("chalk sweep export", {exit_code::run_error, std::move(cause)});
+    }
+    cause.resize(cause.size() - remedy.size());
+    fmt::print(stderr,
+               "chalk sweep export: {}. {}; each attempt's outcome is in its transcript, "
+               "{}/<run_id>/attempt-<k>/transcript.json\n",
+               cause,
+               rows == 0
+                   ? std::string("No row could be read")
+                   : fmt::format("The rows before the damage are written, and only those: the first {} rows", rows),
+               (folder / "runs").string());
+    return exit_code::run_error;
+}
+
 } // namespace
 
 exit_code export_results(const std::filesystem::path& folder, export_format format, bool all_attempts,
                          const std::filesystem::path& file) {
     const auto journal = journal::journal_reader::open(folder);
     if (!journal) {
-        return refuse("chalk sweep export", journal.error(), exit_code::run_error);
+        return journal.error().kind == error_class::config
+                   ? refuse("chalk sweep export", journal.error(), exit_code::run_error)
+                   : refuse_rest(folder, journal.error(), 0);
     }
     const auto sweep = journal->sweep();
     if (!sweep) {
-        return refuse("chalk sweep export", sweep.error(), exit_code::run_error);
+        return sweep.error().kind == error_class::config
+                   ? refuse("chalk sweep export", sweep.error(), exit_code::run_error)
+                   : refuse_rest(folder, sweep.error(), 0);
     }
     auto out = text_output::open(file);
     if (!out) {
@@ -89,9 +113,7 @@ exit_code export_results(const std::filesystem::path& folder, export_format form
         return refuse("chalk sweep export", written.error(), exit_code::run_error);
     }
     if (!read) {
-        fmt::print(stderr, "chalk sweep export: only the first {} rows could be read: {}\n", rows.rows(),
-                   read.error().message);
-        return exit_code::run_error;
+        return refuse_rest(folder, read.error(), rows.rows());
     }
     return exit_code::fine;
 }

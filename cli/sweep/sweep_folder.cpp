@@ -48,16 +48,27 @@ result<void> store_options(const fs::path& folder, const run_options& how) {
     return std::move(written.front());
 }
 
+result<void> may_be_taken_back(const journal::run_row& row) {
+    if (!row.closed) {
+        return config_failure(fmt::format("--requeue {}: it has no outcome yet and will run anyway",
+                                          row.attempts.front().started.id.str()));
+    }
+    return {};
+}
+
+failure never_started(const std::string& run) {
+    return config_failure(fmt::format("--requeue {}: no such run was started in this sweep", run));
+}
+
 /// What a requeue takes back.
 result<void> take_back(const journal::run_row& row, std::uint64_t repeats, opened_sweep& out,
                        std::set<actors::run_key>& reopened) {
-    if (!row.closed) {
-        return config_failure(
-            fmt::format("run {} has no outcome yet and will run anyway", row.attempts.front().started.id.str()));
+    if (auto may = may_be_taken_back(row); !may) {
+        return may;
     }
     const auto run = actors::run_of(row.run, repeats);
     reopened.insert(run);
-    out.before.open[run] = {0, static_cast<std::uint32_t>(row.attempts.back().started.attempt), 0};
+    out.before.open[run] = {0, static_cast<std::uint32_t>(row.attempts.back().started.attempt), 0, 0, true};
     out.journal.first.push_back(journal::run_requeued{row.run, std::chrono::system_clock::now(), "by hand"});
     return {};
 }
@@ -104,6 +115,8 @@ result<void> read_outcomes(const journal::journal_reader& reader, std::uint64_t 
             if (counted->ended->how.status == outcome_status::passed) {
                 out.before.passed_cells.insert(static_cast<std::uint64_t>(row.run) / repeats);
             }
+        } else if (row.closed && row.closed->why) {
+            ++out.before.counted.skipped;
         }
         return true;
     });
@@ -114,7 +127,7 @@ result<void> read_outcomes(const journal::journal_reader& reader, std::uint64_t 
         return taken;
     }
     if (!wanted.empty()) {
-        return config_failure(fmt::format("--requeue {}: no such run was started in this sweep", *wanted.begin()));
+        return never_started(*wanted.begin());
     }
     out.before.closed = [closed = std::move(*closed), reopened, repeats](actors::run_key run) {
         return closed.contains(actors::number_of(run, repeats)) && !reopened.contains(run);
@@ -129,8 +142,9 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
         return unfinished.error();
     }
     for (const auto& run : *unfinished) {
-        out.before.open[actors::run_of(run.run, repeats)] = {
-            run.charged_attempts, static_cast<std::uint32_t>(run.next_attempt) - 1, run.node_losses};
+        out.before.open[actors::run_of(run.run, repeats)] = {run.charged_attempts,
+                                                             static_cast<std::uint32_t>(run.next_attempt) - 1,
+                                                             run.node_losses, run.shortages, false};
     }
     auto open = reader.open_attempts();
     if (!open) {
@@ -226,6 +240,37 @@ result<stored_sweep_parts> read_sweep(const fs::path& folder) {
         return how.error();
     }
     return stored_sweep_parts{std::move(*file), std::move(*how)};
+}
+
+result<std::uint64_t> runs_left(const fs::path& folder, const std::vector<std::string>& requeue) {
+    auto reader = journal::journal_reader::open(folder);
+    if (!reader) {
+        return reader.error();
+    }
+    auto sweep = reader->sweep();
+    if (!sweep) {
+        return sweep.error();
+    }
+    auto finished = reader->finished_runs();
+    if (!finished) {
+        return finished.error();
+    }
+    std::set<std::string> wanted(requeue.begin(), requeue.end());
+    const auto left = sweep->opened.total_runs - finished->size() + wanted.size();
+    result<void> may;
+    auto read = wanted.empty() ? result<void>() : reader->for_each_run([&](const journal::run_row& row) {
+        if (!row.attempts.empty() && wanted.erase(row.attempts.front().started.id.str()) > 0) {
+            may = may_be_taken_back(row);
+        }
+        return may.has_value() && !wanted.empty();
+    });
+    if (!read || !may) {
+        return read ? may.error() : read.error();
+    }
+    if (!wanted.empty()) {
+        return never_started(*wanted.begin());
+    }
+    return left;
 }
 
 result<opened_sweep> take_up_sweep(const fs::path& folder, std::uint64_t repeats,

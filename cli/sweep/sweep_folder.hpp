@@ -36,6 +36,11 @@ struct stored_sweep_parts {
 };
 [[nodiscard]] result<stored_sweep_parts> read_sweep(const std::filesystem::path& folder);
 
+/// How many runs a resume would run, those of `requeue` among them. Writes nothing. error_class::config when one of
+/// `requeue` was never started or has no outcome.
+[[nodiscard]] result<std::uint64_t> runs_left(const std::filesystem::path& folder,
+                                              const std::vector<std::string>& requeue);
+
 /// Holds the folder's lock. Attempts that were under way when the last chalk ended are settled; runs named in `requeue`
 /// lose their outcome and run once more.
 [[nodiscard]] result<opened_sweep> take_up_sweep(const std::filesystem::path& folder, std::uint64_t repeats,

@@ -96,7 +96,7 @@ step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_con
     const bool dry_run = asked.dry_run;
     if (file.matrix.combinations() > most_runs / file.sweep.repeat) {
         return refused{exit_code::usage, fmt::format("{} combinations times {} repeats are more than {}: let axes move "
-                                                     "together, or split the sweep",
+                                                     "together, lower `repeat`, or split the sweep",
                                                      file.matrix.combinations(), file.sweep.repeat, most_runs)};
     }
     std::unique_ptr<sweep_site> site(new sweep_site(std::move(file), asked.folder, asked.how));

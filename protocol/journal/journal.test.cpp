@@ -139,7 +139,8 @@ TEST_CASE("a resume learns what is finished, what is not, and what was left open
     using enum verdict;
     append(file, {a_start(0, 1), an_end(0, outcome::passed(), 1)});
     append(file, {a_start(1, 1), an_end(1, outcome::error(error_class::model, "x"), {}, retried), a_start(1, 1, 2),
-                  an_end(1, outcome::error(error_class::node_lost, "gone"), {}, lost, 2)});
+                  an_end(1, outcome::error(error_class::node_lost, "gone"), {}, lost, 2), a_start(1, 1, 3),
+                  an_end(1, outcome::error(error_class::sandbox, "no room"), {}, lost, 3)});
     append(file, {a_start(2, 1), spending_noted{run_number{2}, attempt_number{1}, {{5, 0, 2, 0}, 0.5}}});
     append(file, {a_start(3, 1), an_end(3, outcome::error(error_class::timeout, "cut off"), {}, sealed)});
     append(file, {run_closed_without_attempt{run_number{4}, some_day, closing::first_pass, "run 0 passed", {}}});
@@ -162,7 +163,8 @@ TEST_CASE("a resume learns what is finished, what is not, and what was left open
     CHECK((*unfinished)[0].run == run_number{1});
     CHECK((*unfinished)[0].charged_attempts == 1);
     CHECK((*unfinished)[0].node_losses == 1);
-    CHECK((*unfinished)[0].next_attempt == attempt_number{3});
+    CHECK((*unfinished)[0].shortages == 1);
+    CHECK((*unfinished)[0].next_attempt == attempt_number{4});
     CHECK_FALSE((*unfinished)[0].open);
     CHECK((*unfinished)[1].run == run_number{2});
     CHECK((*unfinished)[1].open);
@@ -178,6 +180,7 @@ TEST_CASE("a resume learns what is finished, what is not, and what was left open
     CHECK(reader->open_attempts()->empty());
     CHECK(reader->unfinished_runs()->at(1).next_attempt == attempt_number{2});
     CHECK(reader->unfinished_runs()->at(1).node_losses == 0); // chalk's own end is nobody's fault
+    CHECK(reader->unfinished_runs()->at(1).shortages == 0);
 }
 
 TEST_CASE("an attempt that nobody settled is charged the larger of what it noted and what it reserved") {

@@ -60,8 +60,9 @@ struct unfinished_run {
     run_number run{0};
     std::uint32_t charged_attempts = 0; ///< since it was last requeued
     std::uint32_t node_losses = 0;      ///< likewise: verdict `lost` with error_class::node_lost
-    attempt_number next_attempt{1};     ///< behind all that there ever were
-    bool open = false;                  ///< its last attempt has not ended; see open_attempts()
+    std::uint32_t shortages = 0;    ///< likewise: verdict `lost` with another error: its node was short of something
+    attempt_number next_attempt{1}; ///< behind all that there ever were
+    bool open = false;              ///< its last attempt has not ended; see open_attempts()
 };
 
 /// An attempt that was started and has not ended.

@@ -95,7 +95,8 @@ struct spending_noted {
 enum class verdict {
     counts,  ///< the run is closed with this outcome
     retried, ///< the attempt is charged, another one follows
-    lost,    ///< charges no attempt: its node was lost, chalk ended, or the sweep was stopped; another one follows
+    lost,    ///< charges no attempt: its node was lost or short of something, chalk ended, or the sweep was stopped;
+             ///< another one follows
     sealed,  ///< the run is closed: cut off by `seal_at`, its outcome is a timeout
 };
 

@@ -21,9 +21,15 @@ result<void> look_for_journal(const std::filesystem::path& folder) {
 }
 
 failure damaged(const std::filesystem::path& file, const std::string& found) {
-    return harness_failure(fmt::format("{} is damaged ({}): `chalk sweep export {}` writes what can still be read, and "
-                                       "the transcripts are in the folder's runs/",
-                                       file.string(), found, file.parent_path().string()));
+    return harness_failure(
+        fmt::format("{} is damaged ({}){}", file.string(), found, damage_remedy(file.parent_path())));
+}
+
+std::string damage_remedy(const std::filesystem::path& folder) {
+    return fmt::format(
+        ": `chalk sweep export {}` writes what can still be read, and the transcripts are in the folder's "
+        "runs/",
+        folder.string());
 }
 
 std::string host_name() {

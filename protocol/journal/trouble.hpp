@@ -27,7 +27,10 @@ enum class trouble {
 
 /// error_class::config: there is no journal in `folder`, or one may not look for it.
 [[nodiscard]] result<void> look_for_journal(const std::filesystem::path& folder);
+/// Says what can still be done, as its last words: damage_remedy.
 [[nodiscard]] failure damaged(const std::filesystem::path& file, const std::string& found);
+
+[[nodiscard]] std::string damage_remedy(const std::filesystem::path& folder);
 
 /// Of this machine, "an unknown host" where it has no name.
 [[nodiscard]] std::string host_name();

@@ -160,6 +160,11 @@ class Runs(ChalkTest):
                 seen = [events(d, "TaskPreHookCompletedEvent")[0]["metadata"] for d in documents]
                 self.assertEqual([(m["seed"], m["CHALK_SEED"]) for m in seen], [(s, str(s)) for s in seeds])
 
+    def test_a_transcript_without_a_folder_lands_in_the_working_directory(self):
+        chalk("run", "--config", json.dumps({"environment": "builtin:noop", "agent": "builtin", "use_fake_model": True}),
+              "--no-containerized", "--out", "here.json", cwd=self.folder)
+        self.assertTrue((self.folder / "here.json").is_file())
+
     def test_the_events_come_in_the_order_of_the_lifecycle(self):
         config = shell_config(turns(bash("echo one")), turns(bash("echo two")), task_args={"steps": 2})
         for mode in MODES:

@@ -96,6 +96,9 @@ class Sweeps(ChalkTest):
         history = [row for row in export(self.folder / "sweep", "--all-attempts") if row["run_id"] == first]
         self.assertEqual([(row["attempt"], row["counts"]) for row in history], [(1, False), (2, True)])
         self.assertIn("no sweep is running", self.ctl("pause", check=2).stderr)
+        self.assertIn("there is no sweep in", chalk("sweep", "ctl", self.folder, "pause", check=2).stderr)
+        self.assertIn("0", self.ctl("concurrency", "-1", check=2).stderr)
+        self.assertIn("chalk sweep ctl --help", self.ctl("stop", check=2).stderr)
 
     def test_ctrl_c_ends_it_in_order_and_resume_runs_what_is_missing(self):
         process = self.begin(ledger_sweep(range(30), base={"task_args": {"work_s": 0.3}}), "--max-concurrent", "3")
@@ -139,6 +142,55 @@ class Sweeps(ChalkTest):
         rows = export(self.folder / "cell")
         self.assertEqual(sum(row["status"] == "error" for row in rows), 3)
         self.assertEqual(sum(row["status"] in ("passed", "failed") for row in rows), 10)
+
+    def test_what_first_pass_leaves_out_is_said_and_a_resume_leaves_it_out_too(self):
+        what = ledger_sweep(range(3), repeat=8, stop={"first_pass": True})
+        self.local(what, "--max-concurrent", "1")
+        folder = self.folder / "sweep"
+
+        def status():
+            return json.loads(chalk("sweep", "status", folder, "--json", check=0).stdout)
+
+        def check():
+            said = status()
+            runs = said["figures"]["runs"]
+            self.assertEqual(said["sweep"]["state"], "complete")
+            self.assertEqual(runs["passed"] + runs["failed"] + runs["first_pass"], 24, runs)
+            self.assertGreater(runs["first_pass"], 0)
+            self.assertTrue(any("had passed" in line for line in said["figures"]["warnings"]), said["figures"]["warnings"])
+            return runs
+
+        runs = check()
+        chalk("sweep", "resume", folder, check=0)
+        self.assertEqual(check(), runs)
+        rows = export(folder)
+        self.assertEqual(len(rows), 24)
+        left_out = next(row for row in rows if row["standing"] == "first_pass" and row["attempts"])
+        self.assertEqual(left_out["closed_why"], "first_pass")
+        run_id = f"ledger.{left_out['cell_id']}.{left_out['repeat']}"
+        chalk("sweep", "resume", folder, "--requeue", run_id, check=0)
+        again = next(row for row in export(folder) if row["run"] == left_out["run"])
+        self.assertIn(again["standing"], ("passed", "failed"))
+        self.assertEqual(status()["figures"]["runs"]["first_pass"], runs["first_pass"] - 1)
+
+    def test_a_refused_resume_leaves_no_trace(self):
+        self.local(ledger_sweep(range(2)))
+        folder = self.folder / "sweep"
+        before = chalk("sweep", "status", folder, "--json", check=0).stdout
+        refused = chalk("sweep", "resume", folder, "--requeue", "nobody", check=2)
+        self.assertIn("nobody", refused.stderr)
+        self.assertEqual(chalk("sweep", "status", folder, "--json", check=0).stdout, before)
+
+    def test_a_dry_resume_says_how_much_is_left(self):
+        self.local(ledger_sweep(range(2), repeat=2))
+        folder = self.folder / "sweep"
+        done = export(folder)[0]["run_id"]
+        plan = json.loads(chalk("sweep", "resume", folder, "--dry-run", "--json", check=0).stdout)
+        self.assertEqual((plan["runs"], plan["runs_left"]), (4, 0))
+        self.assertEqual(plan["disk_bytes_at_once"], 0)
+        said = chalk("sweep", "resume", folder, "--dry-run", "--requeue", done, check=0).stdout
+        self.assertIn("1 of them are left to run", said)
+        self.assertIn("nobody", chalk("sweep", "resume", folder, "--dry-run", "--requeue", "nobody", check=2).stderr)
 
     def test_bad_files_are_refused_with_their_place(self):
         for change, expected in (({"axis": {}}, "axes"), ({"repeat": 0}, "repeat"), ({"axes": {"modle": ["x"]}}, "model"),
