@@ -22,14 +22,15 @@ class local_harness_impl final : public local_harness {
     }
     bool has_folders() const noexcept override { return places_->has_folders(); }
     result<std::optional<std::filesystem::path>> remove(bool ended_in_order) override {
-        auto handed_over = places_->hand_over();
-        if (keep_ && places_->has_folders()) {
-            auto kept = places_->keep();
-            return handed_over ? result<std::optional<std::filesystem::path>>(std::move(kept)) : handed_over.error();
+        if (auto handed_over = places_->hand_over(); !handed_over) {
+            (void)places_->keep(); // the failure says where
+            return handed_over.error();
         }
-        auto removed = places_->remove(ended_in_order);
-        if (!handed_over || !removed) {
-            return handed_over ? removed.error() : handed_over.error();
+        if (keep_ && places_->has_folders()) {
+            return std::optional(places_->keep());
+        }
+        if (auto removed = places_->remove(ended_in_order); !removed) {
+            return removed.error();
         }
         return std::optional<std::filesystem::path>{};
     }

@@ -56,7 +56,7 @@ void add_diff(CLI::App& sweep, exit_code& code) {
 }
 
 /// A requeue reads the whole journal.
-constexpr std::chrono::seconds control_patience{60};
+constexpr std::chrono::seconds control_patience{75};
 
 void add_ctl(CLI::App& sweep, exit_code& code) {
     auto* ctl = sweep.add_subcommand("ctl", "Steer a sweep that runs");

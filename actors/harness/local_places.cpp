@@ -62,8 +62,10 @@ result<std::unique_ptr<local_places>> local_places::make(std::shared_ptr<place_p
 }
 
 local_places::~local_places() {
-    // Nobody is left to tell; whoever wants to know calls remove() first.
-    (void)remove(false);
+    // Nobody is left to tell; whoever wants to know calls hand_over() and remove() first.
+    if (hand_over()) {
+        (void)remove(false);
+    }
 }
 
 harness_options local_places::options(config::run_config config, bool prepare_only) const {
@@ -89,13 +91,19 @@ result<void> local_places::hand_over() {
     if (!ec) {
         fs::create_directories(artifacts_, ec);
     }
-    if (!ec) {
-        // To another disk it could not be renamed.
-        fs::copy(places_.out, artifacts_,
-                 fs::copy_options::recursive | fs::copy_options::copy_symlinks | fs::copy_options::overwrite_existing,
-                 ec);
+    for (fs::directory_iterator entry(places_.out, ec), end; !ec && entry != end; entry.increment(ec)) {
+        const auto to = artifacts_ / entry->path().filename();
+        std::error_code not_renamed; // to another disk, or over a folder of an earlier run
+        fs::rename(entry->path(), to, not_renamed);
+        if (not_renamed) {
+            fs::copy(entry->path(), to,
+                     fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+                         fs::copy_options::overwrite_existing,
+                     ec);
+        }
     }
-    return ec ? harness_failure(fmt::format("cannot save the artifacts in {}: {}", artifacts_.string(), ec.message()))
+    return ec ? harness_failure(fmt::format("cannot save the artifacts in {}: {}; they are in {}", artifacts_.string(),
+                                            ec.message(), places_.out.string()))
               : result<void>{};
 }
 

@@ -21,13 +21,14 @@ class local_places {
          std::filesystem::path python, std::filesystem::path file_tool);
     local_places(const local_places&) = delete;
     local_places& operator=(const local_places&) = delete;
-    /// Removes what is left.
+    /// Hands over and removes what is left; what cannot be handed over stays where it is.
     ~local_places();
 
     [[nodiscard]] harness_options options(config::run_config config, bool prepare_only) const;
     [[nodiscard]] bool has_folders() const noexcept { return !folder_.empty(); }
     /// What the run has put into its own folder for artifacts goes to `artifacts`, which most runs have no need of: it
-    /// is made only then. Files of an earlier run stay, unless they have the same names. error_class::harness.
+    /// is made only then. Files of an earlier run stay, unless they have the same names. error_class::harness, with the
+    /// folder in which they are: keep() it.
     [[nodiscard]] result<void> hand_over();
     /// Leaves the folder behind and says where it is.
     [[nodiscard]] std::filesystem::path keep() noexcept;

@@ -41,7 +41,11 @@ result<void> make_output_places(const run_order& order) {
         return place_failure(ec, fmt::format("run {}: cannot make the folder of transcript_file {}",
                                              order.config.id.str(), order.config.transcript_file.string()));
     }
-    if (order.sandboxed && !make(order.artifacts_folder)) { // else it is made when there are any
+    // A run without a sandbox makes it when there are artifacts; that it could is seen before anything is spent.
+    if (!order.sandboxed && fs::exists(order.artifacts_folder, ec) && !fs::is_directory(order.artifacts_folder, ec)) {
+        ec = std::make_error_code(std::errc::not_a_directory);
+    }
+    if (ec || (order.sandboxed && !make(order.artifacts_folder))) {
         return place_failure(ec, fmt::format("run {}: cannot make the artifacts folder {}", order.config.id.str(),
                                              order.artifacts_folder.string()));
     }

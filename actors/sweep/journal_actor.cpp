@@ -37,7 +37,10 @@ result<std::vector<found_run>> find_runs(const std::filesystem::path& folder, co
         found.push_back({id, std::nullopt});
     }
     auto read = reader->for_each_run([&](const journal::run_row& row) {
-        const std::string name = row.attempts.empty() ? std::string{} : row.attempts.front().started.id.str();
+        if (row.attempts.empty()) {
+            return true; // closed without an attempt: it has no name to be asked for by
+        }
+        const auto name = row.attempts.front().started.id.str();
         for (auto& one : found) {
             if (one.id == name) {
                 one.row = row;

@@ -49,23 +49,26 @@ void journal_side::close() {
 void journal_side::write() {
     do_all(commits_.free_effects());
     if (const auto batch = commits_.next()) {
+        asked_ = true;
         self_->send(actor_, write_records{*batch});
     }
 }
 
 void journal_side::write_again() {
-    if (blocked_) {
+    if (blocked_ && !asked_) {
         send_again();
     }
 }
 
 void journal_side::send_again() {
     if (commits_.under_way()) {
+        asked_ = true;
         self_->send(actor_, write_records{commits_.under_way()});
     }
 }
 
 result<void> journal_side::written(const records_written& m, bool may_wait) {
+    asked_ = false;
     if (m.how) {
         if (std::exchange(blocked_, false)) {
             say_("the journal can be written again: runs start");
@@ -102,11 +105,12 @@ bool journal_side::is(const caf::actor_addr& who) const {
 }
 
 result<void> journal_side::died(const caf::error& reason) {
-    if (!restarts_.allow(self_->clock().now())) {
-        return harness_failure("the journal failed too often: " + self_->system().render(reason));
-    }
+    asked_ = false;
     for (const auto& who : std::exchange(lookups_, {})) {
         who(harness_failure("the journal failed; try again"));
+    }
+    if (!restarts_.allow(self_->clock().now())) {
+        return harness_failure("the journal failed too often: " + self_->system().render(reason));
     }
     start();
     send_again();

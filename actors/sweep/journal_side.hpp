@@ -39,7 +39,7 @@ class journal_side {
     void then(commit_queue::effect what) { commits_.then(std::move(what)); }
     /// Does what is durable already, and sends the next batch once the one before is done.
     void write();
-    /// Sends the batch again that could not be written.
+    /// Sends the batch again that could not be written, unless it is being tried right now.
     void write_again();
     /// The answer to a batch; its effects happen. A failure that may pass is waited out if `may_wait`, and the journal
     /// is blocked till then; any other is returned.
@@ -72,6 +72,7 @@ class journal_side {
     journal_actor actor_; ///< null before open(), and without a journal
     restart_policy restarts_{3, std::chrono::minutes(1)};
     std::deque<answer> lookups_;
+    bool asked_ = false; ///< the journal actor has a batch that it has not answered
     bool blocked_ = false;
 };
 

@@ -11,12 +11,12 @@ namespace chalk::actors {
 result<std::vector<requeued_run>> runs_to_requeue(const std::vector<found_run>& found, std::uint64_t repeats) {
     std::vector<requeued_run> all;
     for (const auto& one : found) {
-        if (!one.row) {
+        if (!one.row || one.row->attempts.empty()) {
             return config_failure(fmt::format("no run {} was started in this sweep", one.id));
         }
         const auto& row = *one.row;
         if (!row.closed) {
-            return config_failure(fmt::format("run {} has no outcome yet: it runs, or will", one.id));
+            return config_failure(fmt::format("run {} has no outcome yet that could be taken back", one.id));
         }
         requeued_run again;
         again.number = row.run;

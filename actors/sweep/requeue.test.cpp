@@ -46,6 +46,14 @@ TEST_CASE("a run that nothing was counted of is taken back all the same") {
 }
 
 TEST_CASE("one run that cannot be taken back keeps all of them") {
+    SECTION("it was closed without an attempt") {
+        journal::run_row row;
+        row.run = journal::run_number{8};
+        row.closed = journal::closed_row{test::some_day, std::nullopt, journal::closing::first_pass, {}};
+        const auto runs = runs_to_requeue({{"run-7", a_closed_row()}, {"", row}}, 5);
+        REQUIRE_FALSE(runs);
+        CHECK(runs.error().kind == error_class::config);
+    }
     SECTION("it was never started") {
         const auto runs = runs_to_requeue({{"run-7", a_closed_row()}, {"nobody", std::nullopt}}, 5);
         REQUIRE_FALSE(runs);

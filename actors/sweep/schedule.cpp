@@ -231,15 +231,20 @@ schedule::verdict schedule::finished(run_key run, const outcome& how, std::optio
     }
     change_out(run.cell, -1);
     const out_run was = found.mapped();
+    const cell& its = open_.at(run.cell);
+    const bool goes_on = !its.closed || was.requeued;
     verdict said = verdict::counts;
-    if (how.status == outcome_status::error && node_was_short && !cut_off && !open_.at(run.cell).closed &&
-        forgives(was, how)) {
-        wait_for_retry({run, was.charged - 1, was.attempt + 1, was.losses, was.shortages + 1, was.requeued},
-                       now + backoff(was.charged + was.shortages));
+    if (how.status == outcome_status::error && node_was_short && !cut_off && forgives(was, how)) {
+        if (goes_on) {
+            wait_for_retry({run, was.charged - 1, was.attempt + 1, was.losses, was.shortages + 1, was.requeued},
+                           now + backoff(was.charged + was.shortages));
+        } else {
+            skip(run, its.broken);
+        }
         said = verdict::forgiven;
     } else if (how.status == outcome_status::error) {
-        note_error(run, now);
-        const bool again = !stopped_ && !cut_off && !open_.at(run.cell).closed &&
+        note_error(run, now); // which may close the cell
+        const bool again = !stopped_ && !cut_off && (!its.closed || was.requeued) &&
                            was.charged < rules_.retry.max_attempts &&
                            std::ranges::find(rules_.retry.on, *how.kind) != rules_.retry.on.end();
         if (again) {

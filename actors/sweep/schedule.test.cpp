@@ -346,6 +346,25 @@ TEST_CASE("an error of a node that is short of something is charged to nobody, w
     CHECK(s.complete());
 }
 
+TEST_CASE("in a cell that has passed an error of a node that is short is left out, and no stop rule hears of it") {
+    auto rules = repeats(3);
+    rules.retry.max_attempts = 2;
+    rules.stop.first_pass = true;
+    rules.stop.max_errors = 1;
+    auto s = plan(1, rules);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        REQUIRE(s.next(start) == schedule::assignment{{0, i}, 1});
+    }
+    CHECK(s.finished({0, 1}, outcome::passed(), 1.0, start) == schedule::verdict::counts);
+    CHECK(s.finished({0, 0}, broken, std::nullopt, start, true) == schedule::verdict::forgiven);
+    CHECK(s.finished({0, 2}, broken, std::nullopt, start, true) == schedule::verdict::forgiven);
+    CHECK(s.counts().errors == 0);
+    CHECK(s.counts().skipped == 2);
+    CHECK_FALSE(s.stopped());
+    CHECK(s.take_passed_over(9) == std::vector<run_key>{{0, 0}, {0, 2}});
+    CHECK(s.complete());
+}
+
 TEST_CASE("a run whose every attempt fails on a node that is short ends all the same") {
     auto s = plan(1, retrying(1, 2));
     auto now = start;

@@ -421,7 +421,8 @@ class sweep_impl final : public sweep_base {
             const auto broken =
                 fmt::format("{} runs were not started: the breakers of their cells opened", counts.broken);
             state.journal->add(journal::sweep_ended{std::chrono::system_clock::now(),
-                                                    counts.ended() + counts.skipped - counts.broken == counts.total,
+                                                    counts.ended() + counts.skipped - counts.broken == counts.total &&
+                                                        !state.plan->has_passed_over(),
                                                     state.plan->stopped().value_or(counts.broken > 0 ? broken : "")});
         }
         state.journal->then([this, trouble] { finish(trouble); });

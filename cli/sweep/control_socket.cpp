@@ -63,8 +63,8 @@ json answer_json(const result<std::string>& what) {
 class control_session;
 
 /// What the socket's owner and its connections share. All but take() belongs to the io thread.
-struct control_desk {
-    control_desk(asio::io_context& io, control_socket::handler h, control_deadlines d)
+struct socket_share {
+    socket_share(asio::io_context& io, control_socket::handler h, control_deadlines d)
         : acceptor(io), again(io), deadlines(d), handle_(std::move(h)) {}
 
     /// False: the owner is gone.
@@ -94,7 +94,7 @@ struct control_desk {
 /// One connection; it lives as long as something is to be read, answered or written, each of which has a deadline.
 class control_session : public std::enable_shared_from_this<control_session> {
   public:
-    control_session(unix_stream::socket socket, std::shared_ptr<control_desk> desk)
+    control_session(unix_stream::socket socket, std::shared_ptr<socket_share> desk)
         : socket_(std::move(socket)), deadline_(socket_.get_executor()), desk_(std::move(desk)) {}
 
     void begin() {
@@ -165,7 +165,7 @@ class control_session : public std::enable_shared_from_this<control_session> {
 
     unix_stream::socket socket_;
     asio::steady_timer deadline_;
-    std::shared_ptr<control_desk> desk_;
+    std::shared_ptr<socket_share> desk_;
     asio::streambuf buffer_{longest_line};
     std::string text_;
     unsigned stage_ = 0; ///< what the deadline is for
@@ -181,7 +181,7 @@ bool may_ask(unix_stream::socket& peer) {
 class control_socket_impl final : public control_socket {
   public:
     control_socket_impl(asio::io_context& io, short_address where, handler handle, control_deadlines deadlines)
-        : where_(std::move(where)), desk_(std::make_shared<control_desk>(io, std::move(handle), deadlines)) {}
+        : where_(std::move(where)), desk_(std::make_shared<socket_share>(io, std::move(handle), deadlines)) {}
 
     result<void> listen() {
         ::unlink(where_.path.c_str()); // of a sweep that was killed: we hold the folder's lock
@@ -221,7 +221,7 @@ class control_socket_impl final : public control_socket {
     }
 
   private:
-    static void accept(const std::shared_ptr<control_desk>& desk) {
+    static void accept(const std::shared_ptr<socket_share>& desk) {
         desk->acceptor.async_accept([desk](const auto& error, unix_stream::socket peer) {
             if (error == asio::error::operation_aborted || !desk->acceptor.is_open()) {
                 return;
@@ -240,7 +240,7 @@ class control_socket_impl final : public control_socket {
         });
     }
 
-    static void accept_later(const std::shared_ptr<control_desk>& desk) {
+    static void accept_later(const std::shared_ptr<socket_share>& desk) {
         desk->again.expires_after(accept_pause);
         desk->again.async_wait([desk](const boost::system::error_code& stopped) {
             if (!stopped && desk->acceptor.is_open()) {
@@ -250,7 +250,7 @@ class control_socket_impl final : public control_socket {
     }
 
     short_address where_;
-    std::shared_ptr<control_desk> desk_;
+    std::shared_ptr<socket_share> desk_;
 };
 
 result<std::string> read_answer(int fd, std::chrono::seconds patience) {
@@ -314,6 +314,10 @@ result<std::string> ask_sweep(const fs::path& folder, const actors::sweep_contro
     if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
         ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         const int why = errno;
+        if (why == EAGAIN) {
+            return harness_failure(
+                fmt::format("the sweep in {} is asked by too many at once: try again", folder.string()));
+        }
         if (auto found = journal::look_for_journal(folder); !found) {
             return found.error();
         }

@@ -98,7 +98,8 @@ exit_code print_plan(sweep_site& site, bool as_json, std::optional<std::uint64_t
     }
     fmt::print("{}", config::sweep_plan_text(plan));
     if (left) {
-        fmt::print("{} of them are left to run\n", *left);
+        fmt::print("{} of them are left to run{}\n", *left,
+                   site.runs().file().sweep.stop.first_pass ? " at most: not those of cells that have passed" : "");
     }
     fmt::print("the ledger admits {} runs at once, each with memory {}, disk {}, {} processes; "
                "together they take at most {} of disk\n",

@@ -144,7 +144,7 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
     for (const auto& run : *unfinished) {
         out.before.open[actors::run_of(run.run, repeats)] = {run.charged_attempts,
                                                              static_cast<std::uint32_t>(run.next_attempt) - 1,
-                                                             run.node_losses, run.shortages, false};
+                                                             run.node_losses, run.shortages, run.requeued};
     }
     auto open = reader.open_attempts();
     if (!open) {

@@ -236,8 +236,8 @@ void exchange::transfer_ended(const result<void>& how) {
     }
     if (held_) {
         release_error();
-        if (!head_) {
-            return; // it is asked again
+        if (over_ || !head_) {
+            return; // whoever asked is gone, or it is asked again
         }
     }
     if (head_) {

@@ -162,6 +162,7 @@ TEST_CASE("a resume learns what is finished, what is not, and what was left open
     REQUIRE(unfinished->size() == 2);
     CHECK((*unfinished)[0].run == run_number{1});
     CHECK((*unfinished)[0].charged_attempts == 1);
+    CHECK_FALSE((*unfinished)[0].requeued);
     CHECK((*unfinished)[0].node_losses == 1);
     CHECK((*unfinished)[0].shortages == 1);
     CHECK((*unfinished)[0].next_attempt == attempt_number{4});
@@ -237,6 +238,8 @@ TEST_CASE("a requeued run starts afresh and keeps its first outcome as history")
     REQUIRE(unfinished);
     REQUIRE(unfinished->size() == 2);
     CHECK((*unfinished)[0].charged_attempts == 0);
+    CHECK((*unfinished)[0].requeued);
+    CHECK((*unfinished)[1].requeued);
     CHECK((*unfinished)[0].next_attempt == attempt_number{3});
     CHECK((*unfinished)[1].next_attempt == attempt_number{1});
 

@@ -62,6 +62,7 @@ struct unfinished_run {
     std::uint32_t node_losses = 0;      ///< likewise: verdict `lost` with error_class::node_lost
     std::uint32_t shortages = 0;    ///< likewise: verdict `lost` with another error: its node was short of something
     attempt_number next_attempt{1}; ///< behind all that there ever were
+    bool requeued = false;          ///< by hand, and without an outcome since
     bool open = false;              ///< its last attempt has not ended; see open_attempts()
 };
 

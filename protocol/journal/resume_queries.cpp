@@ -45,13 +45,14 @@ result<std::vector<unfinished_run>> journal_reader::unfinished_runs() const {
         "total(attempt.attempt > behind AND verdict = 'retried'), "
         "total(attempt.attempt > behind AND verdict = 'lost' AND class = 'node_lost'), "
         "total(attempt.attempt > behind AND verdict = 'lost' AND status = 'error' AND class <> 'node_lost'), "
-        "coalesce(max(attempt.attempt), 0), total(attempt.attempt IS NOT NULL AND verdict IS NULL) "
+        "coalesce(max(attempt.attempt), 0), EXISTS (SELECT 1 FROM requeue WHERE requeue.run = unfinished.run), "
+        "total(attempt.attempt IS NOT NULL AND verdict IS NULL) "
         "FROM unfinished LEFT JOIN attempt ON attempt.run = unfinished.run GROUP BY unfinished.run ORDER BY 1";
     std::vector<unfinished_run> runs;
     auto read = each_row(*state_->journal, sql, [&](statement& row) -> result<bool> {
         runs.push_back({run_number{row.number(0)}, static_cast<std::uint32_t>(row.integer(1)),
                         static_cast<std::uint32_t>(row.integer(2)), static_cast<std::uint32_t>(row.integer(3)),
-                        static_cast<attempt_number>(row.integer(4) + 1), row.integer(5) != 0});
+                        static_cast<attempt_number>(row.integer(4) + 1), row.integer(5) != 0, row.integer(6) != 0});
         return true;
     });
     if (!read) {
