@@ -33,6 +33,16 @@ struct sweep_state {
     bool stop_said = false;
     bool cancelled = false;
     bool ending = false;
+
+    sweep_state() = default;
+    sweep_state(const sweep_state&) = delete;
+    sweep_state& operator=(const sweep_state&) = delete;
+    /// Whatever the sweep dies of, its node goes too: it and its runs hold each other.
+    ~sweep_state() {
+        if (node) {
+            caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+        }
+    }
 };
 
 using sweep_base = sweep_actor::stateful_base<sweep_state>;

@@ -211,11 +211,14 @@ TEST_CASE("the runs that a passed cell needs no more are closed in the journal, 
     t.run(journalled::plan(1, rules), 5'000, [](sweep_settings& s) { s.window = 3; });
     t.until_began(1);
     t.pass_run("r0");
+    t.until_began(2); // at the node there was room for it before anyone knew
+    t.pass_run("r1");
     t.until([&] { return t.watch->ended.has_value(); });
     const auto rows = t.rows();
     REQUIRE(rows.size() == 5'000);
     CHECK(rows[0].counted() != nullptr);
-    for (std::size_t i = 1; i < rows.size(); ++i) {
+    CHECK(rows[1].counted() != nullptr);
+    for (std::size_t i = 2; i < rows.size(); ++i) {
         REQUIRE(rows[i].closed);
         REQUIRE(rows[i].closed->why == journal::closing::first_pass);
     }
@@ -368,4 +371,14 @@ TEST_CASE("sealing cuts off the runs that are still out, as timeouts") {
     REQUIRE(t.watch->ended);
     CHECK(t.how("r1").kind == error_class::timeout);
     CHECK(t.how("r1").message.find("seal_at") != std::string::npos);
+}
+
+TEST_CASE("a sweep that dies takes its node and its runs along") {
+    journalled t;
+    t.run(journalled::plan(1, journalled::rules(2)), 2);
+    t.until_began(2);
+    caf::anon_send_exit(t.sweep, caf::exit_reason::kill);
+    t.sweep = nullptr;
+    t.settle();
+    CHECK(t.system.registry().running() == 0);
 }
