@@ -23,7 +23,7 @@ assert.ok(transport.sessionId);
 await client.ping();
 
 const listed = await client.listTools();
-assert.deepEqual(listed.tools.slice(0, 4).map((tool) => tool.name), ["echo", "fail", "slow", "grow"]);
+assert.deepEqual(listed.tools.slice(0, 5).map((tool) => tool.name), ["echo", "route", "fail", "slow", "grow"]);
 
 const text = "grüße \u{1F600} \u0000 end";
 const said = await client.callTool({ name: "echo", arguments: { text } });
