@@ -84,6 +84,10 @@ harness_options local_places::options(config::run_config config, bool prepare_on
 }
 
 result<void> local_places::hand_over() {
+    const auto not_saved = [this](const std::error_code& why) {
+        return harness_failure(fmt::format("cannot save the artifacts in {}: {}; they are in {}", artifacts_.string(),
+                                           why.message(), places_.out.string()));
+    };
     std::error_code ec;
     if (folder_.empty() || artifacts_.empty() || fs::is_empty(places_.out, ec)) {
         return {};
@@ -91,20 +95,25 @@ result<void> local_places::hand_over() {
     if (!ec) {
         fs::create_directories(artifacts_, ec);
     }
+    if (ec) {
+        return not_saved(ec);
+    }
+    std::vector<fs::path> saved; // what is moved while a folder is read may be read twice, or not
     for (fs::directory_iterator entry(places_.out, ec), end; !ec && entry != end; entry.increment(ec)) {
-        const auto to = artifacts_ / entry->path().filename();
+        saved.push_back(entry->path());
+    }
+    for (auto one = saved.begin(); !ec && one != saved.end(); ++one) {
+        const auto to = artifacts_ / one->filename();
         std::error_code not_renamed; // to another disk, or over a folder of an earlier run
-        fs::rename(entry->path(), to, not_renamed);
+        fs::rename(*one, to, not_renamed);
         if (not_renamed) {
-            fs::copy(entry->path(), to,
+            fs::copy(*one, to,
                      fs::copy_options::recursive | fs::copy_options::copy_symlinks |
                          fs::copy_options::overwrite_existing,
                      ec);
         }
     }
-    return ec ? harness_failure(fmt::format("cannot save the artifacts in {}: {}; they are in {}", artifacts_.string(),
-                                            ec.message(), places_.out.string()))
-              : result<void>{};
+    return ec ? not_saved(ec) : result<void>{};
 }
 
 fs::path local_places::keep() noexcept {

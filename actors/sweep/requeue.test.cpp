@@ -65,6 +65,6 @@ TEST_CASE("one run that cannot be taken back keeps all of them") {
         open.closed.reset();
         const auto runs = runs_to_requeue({{"run-7", a_closed_row()}, {"run-8", open}}, 5);
         REQUIRE_FALSE(runs);
-        CHECK(runs.error().message == "run run-8 has no outcome yet: it runs, or will");
+        CHECK(runs.error().message == "run run-8 has no outcome yet that could be taken back");
     }
 }
