@@ -41,7 +41,9 @@ TEST_CASE("a sweep's budget narrows what the machine has, and the scarcest of it
     CHECK((*three)->capacity().memory == (*all)->capacity().memory);
     const auto more = planned(R"("budget": {"memory_bytes": 1152921504606846976, "cpus": 100000})");
     REQUIRE(more);
-    CHECK((*more)->capacity() == (*all)->capacity()); // a budget adds nothing to the machine
+    // A budget adds nothing to the machine. Of the disk others take meanwhile.
+    CHECK((*more)->capacity().memory == (*all)->capacity().memory);
+    CHECK((*more)->capacity().milli_cpus == (*all)->capacity().milli_cpus);
 }
 
 TEST_CASE("the lower of --max-concurrent and budget.max_concurrent holds") {
