@@ -53,6 +53,7 @@ class connection final : public carrier, public std::enable_shared_from_this<con
     void initialize(const json& id, const json& params);
     void carry(const std::shared_ptr<session>& from, const message_body& body);
     void watch_client();
+    void end_stream_with_client();
 
     void send_whole(std::optional<json> body) override;
     void begin_events() override;

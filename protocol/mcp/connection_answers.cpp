@@ -121,9 +121,21 @@ void connection::open_session_stream(const std::shared_ptr<session>& of) {
         }
     };
     begin_event_stream(of->id);
-    // Whatever the client sends now, or its end, ends the stream.
-    stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
-                                [self = shared_from_this()](const auto&) { self->close(); });
+    end_stream_with_client();
+}
+
+/// Whatever the client sends now, or its end, ends the stream. Readable without either it may be too, by mistake.
+void connection::end_stream_with_client() {
+    stream_.socket().async_wait(
+        asio::ip::tcp::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& failed) {
+            char byte = 0;
+            const auto n = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+            if (!failed && n < 0 && (errno == EAGAIN || errno == EINTR)) {
+                self->end_stream_with_client();
+            } else {
+                self->close();
+            }
+        });
 }
 
 void connection::respond(http::status status, std::string body, const std::string& session_id, bool last) {

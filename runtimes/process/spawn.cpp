@@ -138,19 +138,51 @@ own_children& own() {
     return instance;
 }
 
-/// Blocks until it ended. From here on `pid` may be anyone's.
-exit_status reap(int pidfd, pid_t pid) {
+/// nullopt: it has not ended, which only who asks with WNOHANG (`how`) or has made the descriptor non-blocking is told.
+/// With a status `pid` may be anyone's from here on.
+std::optional<exit_status> reap(int pidfd, pid_t pid, int how) {
     siginfo_t info{};
     int error = 0;
     do {
-        error = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED) == 0 ? 0 : errno;
+        error = ::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | how) == 0 ? 0 : errno;
     } while (error == EINTR);
+    if (error == EAGAIN || (error == 0 && info.si_pid == 0)) {
+        return std::nullopt;
+    }
     own().pids.erase(pid);
     if (error != 0) {
-        return {exit_status::lost, 0}; // somebody else reaped it
+        return exit_status{exit_status::lost, 0}; // somebody else reaped it
     }
     return info.si_code == CLD_EXITED ? exit_status{info.si_status, 0} : exit_status{0, info.si_status};
 }
+
+/// Keeps itself alive until the child has ended.
+struct end_of_child : std::enable_shared_from_this<end_of_child> {
+    end_of_child(boost::asio::io_context& io, child c, std::function<void(exit_status)> then)
+        : ended(io, c.pidfd.release()), pid(c.pid), done(std::move(then)) {}
+
+    /// Asio may say "readable" of what is not: an event of an earlier descriptor, closed while it was on its way, is
+    /// taken for one of the descriptor that came into its place.
+    void wait() {
+        ended.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [self = shared_from_this()](const boost::system::error_code& failed) {
+                             std::optional<exit_status> status;
+                             {
+                                 const std::lock_guard unregistering(own().mutex);
+                                 status = reap(self->ended.native_handle(), self->pid, WNOHANG);
+                             }
+                             if (status || failed) {
+                                 self->done(status.value_or(exit_status{exit_status::lost, 0}));
+                             } else {
+                                 self->wait();
+                             }
+                         });
+    }
+
+    boost::asio::posix::stream_descriptor ended;
+    pid_t pid;
+    std::function<void(exit_status)> done;
+};
 
 } // namespace
 
@@ -205,7 +237,7 @@ result<child> spawn(const command& what) {
     }
     child started{pid, unique_fd(pidfd)};
     if (setup.failed_step != child_step::none) {
-        static_cast<void>(reap(pidfd, pid)); // it only ever said why it failed
+        static_cast<void>(reap(pidfd, pid, 0)); // it only ever said why it failed
         return sandbox_failure(fmt::format("cannot start {}: {}: {}", *path, describe(setup.failed_step, what),
                                            std::strerror(setup.error)));
     }
@@ -226,18 +258,7 @@ bool own_children_lock::started_here(pid_t pid) const noexcept {
 }
 
 void async_wait(boost::asio::io_context& io, child c, std::function<void(exit_status)> done) {
-    using descriptor = boost::asio::posix::stream_descriptor;
-    auto watched = std::make_shared<descriptor>(io, c.pidfd.release());
-    auto& ref = *watched;
-    ref.async_wait(descriptor::wait_read,
-                   [watched = std::move(watched), done = std::move(done), pid = c.pid](const auto&) {
-                       exit_status status;
-                       {
-                           const std::lock_guard unregistering(own().mutex);
-                           status = reap(watched->native_handle(), pid);
-                       }
-                       done(status);
-                   });
+    std::make_shared<end_of_child>(io, std::move(c), std::move(done))->wait();
 }
 
 std::string describe(const exit_status& status) {

@@ -3,6 +3,7 @@
 #include "protocol/net/io_thread.hpp"
 #include "tests/support/catch.hpp"
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
@@ -273,6 +274,38 @@ TEST_CASE("a program runs from a descriptor that the child cannot open itself") 
     }
     CHECK(run(what).status.success());
     CHECK(::fcntl(memory.get(), F_GETFD) == FD_CLOEXEC); // still ours
+}
+
+TEST_CASE("async_wait is not misled by an event of a descriptor that its own has taken the place of") {
+    reap_orphans();
+    boost::asio::io_context io;
+    using descriptor = boost::asio::posix::stream_descriptor;
+    auto first = process::make_pipe();
+    auto second = process::make_pipe();
+    REQUIRE(first);
+    REQUIRE(second);
+    descriptor one(io, first->read.release());
+    descriptor other(io, second->read.release());
+    std::optional<process::exit_status> seen;
+    // Both become readable at once; whichever is told first closes the other and starts a child in its place.
+    const auto on_readable = [&](descriptor& closes) {
+        return [&](const boost::system::error_code& failed) {
+            if (failed) {
+                return; // closed
+            }
+            closes.close();
+            auto c = process::spawn(shell("sleep 0.3; exit 7"));
+            REQUIRE(c.has_value());
+            process::async_wait(io, std::move(*c), [&](process::exit_status status) { seen = status; });
+        };
+    };
+    one.async_wait(descriptor::wait_read, on_readable(other));
+    other.async_wait(descriptor::wait_read, on_readable(one));
+    REQUIRE(::write(first->write.get(), "x", 1) == 1);
+    REQUIRE(::write(second->write.get(), "x", 1) == 1);
+    io.run();
+    REQUIRE(seen);
+    CHECK(seen->code == 7);
 }
 
 TEST_CASE("async_wait reaps many children at once and reports each once") {
