@@ -88,9 +88,13 @@ result<void> local_places::hand_over() {
         return harness_failure(fmt::format("cannot save the artifacts in {}: {}; they are in {}", artifacts_.string(),
                                            why.message(), places_.out.string()));
     };
-    std::error_code ec;
-    if (folder_.empty() || artifacts_.empty() || fs::is_empty(places_.out, ec)) {
+    if (folder_.empty() || artifacts_.empty()) {
         return {};
+    }
+    std::error_code ec;
+    const bool nothing = fs::is_empty(places_.out, ec);
+    if (ec == std::errc::no_such_file_or_directory || (!ec && nothing)) {
+        return {}; // the run may have removed it
     }
     if (!ec) {
         fs::create_directories(artifacts_, ec);

@@ -39,6 +39,15 @@ TEST_CASE("a run that saves nothing makes no folder for its artifacts") {
     CHECK(run.places->remove(true));
 }
 
+TEST_CASE("a run that removed its folder for artifacts has none") {
+    const one_run run;
+    fs::remove_all(run.out);
+    CHECK(run.places->hand_over());
+    CHECK_FALSE(fs::exists(run.artifacts));
+    CHECK(run.places->remove(true));
+    CHECK_FALSE(fs::exists(run.out.parent_path()));
+}
+
 TEST_CASE("artifacts come beside those of an earlier run") {
     const one_run run;
     fs::create_directories(run.artifacts / "step-0");
