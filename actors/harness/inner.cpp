@@ -17,7 +17,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <sys/prctl.h>
 
 namespace chalk::actors {
@@ -84,8 +83,6 @@ int run_inner_harness(int channel_fd, inner_options options) {
         options.own_groups = take_own_groups();
     }
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    // A heap for each of its few threads would cost more pages than it saves waiting.
-    ::mallopt(M_ARENA_MAX, 1);
 
     inner_end how;
     {

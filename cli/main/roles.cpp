@@ -2,6 +2,7 @@
 
 #include "actors/harness/inner.hpp"
 #include "runtimes/namespaces/nest/nest.hpp"
+#include "runtimes/namespaces/nest/program_pages.hpp"
 
 #include <charconv>
 #include <cstdio>
@@ -56,6 +57,7 @@ std::optional<int> play_inner_role(int argc, char** argv) {
             return 2;
         }
         nest::remember_command_line(argc, argv);
+        nest::move_program_to_huge_pages();
         return nest::run_nest(*owner, be_harness);
     }
     return std::nullopt;

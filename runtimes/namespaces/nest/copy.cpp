@@ -1,14 +1,12 @@
 #include "runtimes/namespaces/nest/copy.hpp"
 
-#include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/pointers.hpp"
-#include "runtimes/namespaces/nest/privileges.hpp"
 #include "runtimes/namespaces/nest/program/init.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
 
 #include <sys/prctl.h>
@@ -36,17 +34,10 @@ void show(const std::vector<std::string>& argv) {
 
 [[noreturn]] void be_harness(const namespaces::sandbox_orders& orders, harness_entry harness) {
     ::setsid();
-    const auto failed = give_up_privileges(init_seccomp_fd);
-    const int why = errno;
     ::close_range(init_owner_fd, ~0U, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // The change of ids took it away: what an executed harness has, and needs to read its own /proc.
     ::prctl(PR_SET_DUMPABLE, 1);
-    if (!failed.empty()) {
-        const std::string text = because(failed, why) + "\n";
-        (void)!::write(STDERR_FILENO, text.data(), text.size());
-        ::_exit(125);
-    }
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
         ::signal(signal, SIG_DFL);
     }
@@ -54,8 +45,9 @@ void show(const std::vector<std::string>& argv) {
     std::vector<char*> variables = pointers(orders.environment, {});
     ::environ = variables.data();
     std::vector<char*> argv = pointers(orders.argv, {});
-    // exit, not _exit: what it printed may still be in a buffer.
-    std::exit(harness(static_cast<int>(argv.size()) - 1, argv.data()));
+    const int code = harness(static_cast<int>(argv.size()) - 1, argv.data());
+    std::fflush(nullptr);
+    ::_exit(code); // what libraries would tidy up now ends with the process
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "runtimes/confinement/firewall/netlink.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/pointers.hpp"
+#include "runtimes/namespaces/nest/privileges.hpp"
 #include "runtimes/namespaces/nest/program/init.hpp"
 #include "runtimes/namespaces/nest/trees.hpp"
 #include "runtimes/namespaces/nest/workshop.hpp"
@@ -59,11 +60,9 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
         moved.push_back(up(fd));
     }
     const int owner = up(what.socket);
-    const int seccomp = up(what.seccomp);
     program = up(what.program);
     const int null = up(nothing.get());
-    if (owner < 0 || seccomp < 0 || program < 0 || null < 0 ||
-        std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
+    if (owner < 0 || program < 0 || null < 0 || std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
         return false;
     }
     bool fine = ::dup2(null, 0) == 0 && ::dup2(moved.empty() ? null : moved.front(), 1) == 1;
@@ -73,9 +72,9 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
     }
     const int first_free = static_cast<int>(moved.size()) + 2;
     return fine && ::close_range(static_cast<unsigned>(first_free), static_cast<unsigned>(init_owner_fd - 1), 0) == 0 &&
-           ::dup2(owner, init_owner_fd) == init_owner_fd && ::dup2(seccomp, init_seccomp_fd) == init_seccomp_fd &&
+           ::dup2(owner, init_owner_fd) == init_owner_fd &&
            ::close_range(static_cast<unsigned>(clear), ~0U, CLOSE_RANGE_CLOEXEC) == 0 &&
-           ::close_range(static_cast<unsigned>(init_seccomp_fd + 1), static_cast<unsigned>(clear - 1), 0) == 0;
+           ::close_range(static_cast<unsigned>(init_owner_fd + 1), static_cast<unsigned>(clear - 1), 0) == 0;
 }
 
 } // namespace
@@ -117,6 +116,10 @@ void run(first_process what) {
     const int firewall = what.orders.firewall.empty() ? 0 : firewall::send_batch(what.orders.firewall);
     ::umask(0022);
 
+    // Whatever runs in here has it from us: process 1 and the harness.
+    if (const auto failed = give_up_privileges(what.seccomp); !failed.empty()) {
+        give_up(what, because(failed, errno));
+    }
     int program = -1;
     require(what, arrange_descriptors(what, nothing, program), "arrange descriptors");
     if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, firewall, 0, {}}))) {

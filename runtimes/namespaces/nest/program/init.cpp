@@ -2,7 +2,6 @@
 
 #include "protocol/core/unique_fd.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
-#include "runtimes/namespaces/nest/privileges.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
 #include <cerrno>
@@ -50,10 +49,6 @@ int run_init(pid_t harness, char** arguments, char** environment) {
     // No process of the sandbox may look into this one: its memory and links lead to the host's side.
     ::prctl(PR_SET_DUMPABLE, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (const auto failed = give_up_privileges(init_seccomp_fd); !failed.empty()) {
-        say_failed(failed);
-        return 125;
-    }
     sigset_t children;
     sigset_t none;
     ::sigemptyset(&none);

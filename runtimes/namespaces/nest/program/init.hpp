@@ -8,8 +8,7 @@ namespace chalk::nest {
 
 /// Where the first process puts descriptors for init, below the harness's own: the harness gets what is at
 /// 2 .. init_first_fd - 1 and nothing else.
-inline constexpr int init_owner_fd = 60;   ///< the sandbox's socket: our end
-inline constexpr int init_seccomp_fd = 61; ///< the seccomp program
+inline constexpr int init_owner_fd = 60; ///< the sandbox's socket: our end
 
 /// `harness` is a child that is the harness already, or 0: start it, `arguments` being its argv. Runs until the harness
 /// ends or the owner is gone; the return value is the exit code of the process.
