@@ -23,8 +23,8 @@ class local_site final : public harness_site {
     }
 
     void prepare() override {
-        auto work = [run = order_, make = factory_, slot = slot_, to = owner_] {
-            auto how = make_output_places(*run);
+        auto work = [run = order_, make = factory_, slot = slot_, folders = services_.folders, to = owner_] {
+            auto how = make_output_places(*run, *folders);
             if (how) {
                 if (auto made = make(*run); made) {
                     *slot = std::move(*made); // read by the actor only after the message below
@@ -65,15 +65,15 @@ class local_site final : public harness_site {
             caf::anon_send(owner_, site_removed{last->remove(ended_in_order_)});
             return;
         }
-        services_.pool->submit(
-            [last = std::move(last), run = order_, to = owner_, in_order = ended_in_order_]() mutable {
-                auto how = last->remove(in_order);
-                last.reset();
-                if (auto given = hand_over_artifacts(*run); how && !given) {
-                    how = given.error();
-                }
-                caf::anon_send(to, site_removed{std::move(how)});
-            });
+        services_.pool->submit([last = std::move(last), run = order_, folders = services_.folders, to = owner_,
+                                in_order = ended_in_order_]() mutable {
+            auto how = last->remove(in_order);
+            last.reset();
+            if (auto given = hand_over_artifacts(*run, *folders); how && !given) {
+                how = given.error();
+            }
+            caf::anon_send(to, site_removed{std::move(how)});
+        });
     }
 
     void event_done() override {}

@@ -29,7 +29,7 @@ failure place_failure(const std::error_code& why, const std::string& what) {
 
 } // namespace
 
-result<void> make_output_places(const run_order& order) {
+result<void> make_output_places(const run_order& order, artifact_folders& folders) {
     std::error_code ec;
     const auto make = [&ec](const fs::path& folder) {
         return folder.empty() || fs::create_directories(folder, ec) || !ec;
@@ -45,7 +45,10 @@ result<void> make_output_places(const run_order& order) {
     if (!order.sandboxed && fs::exists(order.artifacts_folder, ec) && !fs::is_directory(order.artifacts_folder, ec)) {
         ec = std::make_error_code(std::errc::not_a_directory);
     }
-    if (ec || (order.sandboxed && !make(order.artifacts_folder))) {
+    if (!ec && order.sandboxed && !order.artifacts_folder.empty()) {
+        ec = folders.make(order.artifacts_folder);
+    }
+    if (ec) {
         return place_failure(ec, fmt::format("run {}: cannot make the artifacts folder {}", order.config.id.str(),
                                              order.artifacts_folder.string()));
     }
@@ -59,13 +62,13 @@ result<void> make_output_places(const run_order& order) {
     return {};
 }
 
-result<void> hand_over_artifacts(const run_order& order) {
+result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders) {
     std::error_code ec;
     const fs::path& folder = order.artifacts_folder;
     if (order.prepare_only || folder.empty() || !fs::exists(folder, ec)) {
         return {};
     }
-    if (fs::is_empty(folder, ec) && fs::remove(folder, ec)) {
+    if (folders.take_back_empty(folder)) {
         return {};
     }
     return give_to_owner_of(folder, folder.parent_path().empty() ? "." : folder.parent_path());
@@ -83,21 +86,22 @@ class sandbox_site final : public harness_site {
         if (sandbox_) {
             // Its destructor kills, waits and removes: not on an actor's thread.
             sandbox_->kill();
-            services_.pool->submit([last = std::move(sandbox_), run = order_]() mutable {
+            services_.pool->submit([last = std::move(sandbox_), run = order_, folders = services_.folders]() mutable {
                 last.reset();
-                static_cast<void>(hand_over_artifacts(*run)); // the run's own failure is told already
+                static_cast<void>(hand_over_artifacts(*run, *folders)); // the run's own failure is told already
             });
         }
     }
 
     void prepare() override {
-        services_.pool->submit([run = order_, sandboxes = services_.sandboxes, to = owner_] {
-            auto how = make_output_places(*run);
-            if (how) {
-                how = sandboxes->prepare(run->request);
-            }
-            caf::anon_send(to, site_prepared{std::move(how)});
-        });
+        services_.pool->submit(
+            [run = order_, sandboxes = services_.sandboxes, folders = services_.folders, to = owner_] {
+                auto how = make_output_places(*run, *folders);
+                if (how) {
+                    how = sandboxes->prepare(run->request);
+                }
+                caf::anon_send(to, site_prepared{std::move(how)});
+            });
     }
 
     void start() override {
@@ -141,14 +145,15 @@ class sandbox_site final : public harness_site {
 
     void remove() override {
         relay_.reset();
-        services_.pool->submit([last = std::move(sandbox_), run = order_, to = owner_]() mutable {
-            auto how = last->remove();
-            last.reset();
-            if (auto given = hand_over_artifacts(*run); how && !given) {
-                how = given.error();
-            }
-            caf::anon_send(to, site_removed{std::move(how)});
-        });
+        services_.pool->submit(
+            [last = std::move(sandbox_), run = order_, folders = services_.folders, to = owner_]() mutable {
+                auto how = last->remove();
+                last.reset();
+                if (auto given = hand_over_artifacts(*run, *folders); how && !given) {
+                    how = given.error();
+                }
+                caf::anon_send(to, site_removed{std::move(how)});
+            });
     }
 
     void event_done() override {

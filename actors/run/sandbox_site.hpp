@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/node/blocking_pool.hpp"
+#include "actors/run/artifact_folders.hpp"
 #include "actors/run/event_relay.hpp"
 #include "actors/run/harness_site.hpp"
 
@@ -12,6 +13,7 @@ struct site_services {
     std::shared_ptr<runtime> sandboxes; ///< null when every run is --no-containerized
     std::shared_ptr<blocking_pool> pool;
     boost::asio::io_context* io = nullptr;
+    std::shared_ptr<artifact_folders> folders = std::make_shared<artifact_folders>();
 };
 
 /// `model_socket` is the host's path of the run's socket to its models, alone in its folder; empty: it has none.
@@ -21,10 +23,10 @@ struct site_services {
 
 /// Pool side of every run's beginning: the folders of its transcript and artifacts exist, and an older transcript is
 /// gone. error_class::config with the path and the system's reason.
-[[nodiscard]] result<void> make_output_places(const run_order& order);
+[[nodiscard]] result<void> make_output_places(const run_order& order, artifact_folders& folders);
 
-/// Pool side of every run's end, when nothing writes there any more: an empty artifacts folder goes, any other is given
-/// to the owner of the folder that it lies in.
-[[nodiscard]] result<void> hand_over_artifacts(const run_order& order);
+/// Pool side of every run's end, when nothing writes there any more: an empty artifacts folder is taken back, any other
+/// is given to the owner of the folder that it lies in.
+[[nodiscard]] result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders);
 
 } // namespace chalk::actors

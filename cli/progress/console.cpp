@@ -1,5 +1,6 @@
 #include "cli/progress/console.hpp"
 
+#include "actors/run/artifact_folders.hpp"
 #include "cli/progress/event_text.hpp"
 
 #include <fmt/format.h>
@@ -44,8 +45,7 @@ std::string json_event_line(const run_order& order, const event& e) {
 
 std::string json_finished_line(const run_result& what, std::string_view type) {
     const auto& config = what.order->config;
-    std::error_code ec; // a folder that cannot be looked at is not named
-    const bool artifacts = std::filesystem::exists(what.order->artifacts_folder, ec);
+    const bool artifacts = actors::has_artifacts(what.order->artifacts_folder);
     json line = {{"type", type},
                  {"run_id", config.id.str()},
                  {"attempt", static_cast<std::uint32_t>(what.order->attempt)},
@@ -75,8 +75,7 @@ std::string result_text(const run_result& what) {
     }
     if (what.has_transcript) {
         text += "  " + what.order->config.transcript_file.string();
-        std::error_code ec;
-        if (std::filesystem::exists(what.order->artifacts_folder, ec)) {
+        if (actors::has_artifacts(what.order->artifacts_folder)) {
             text += "  artifacts in " + what.order->artifacts_folder.string();
         }
     }
