@@ -6,7 +6,6 @@
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -88,7 +87,7 @@ class socket_channel final : public channel, public std::enable_shared_from_this
     }
 
   private:
-    /// No memory is held for a channel that is silent: a buffer is borrowed once there is something to read.
+    /// No memory is held for a channel that is silent.
     void await_bytes() {
         if (!open_ || waiting_ || paused_) {
             return;
@@ -105,7 +104,7 @@ class socket_channel final : public channel, public std::enable_shared_from_this
     }
 
     void read_some() {
-        thread_local std::array<char, 65536> buffer;
+        char buffer[16 * 1024]; // on the stack, so that no thread zeroes it at its start
         if (!open_ || paused_) {
             return;
         }
@@ -115,8 +114,7 @@ class socket_channel final : public channel, public std::enable_shared_from_this
             end(ec);
             return;
         }
-        // A handler may borrow the buffer again only after it has returned: nothing below reads.
-        take(std::string_view(buffer.data(), size));
+        take(std::string_view(buffer, size));
         await_bytes();
     }
 

@@ -33,7 +33,7 @@ struct connection {
     asio::generic::stream_protocol::socket socket;
     boost::beast::flat_buffer buffer;
     std::optional<http::response_parser<http::buffer_body>> parser;
-    std::array<char, read_size> in{};
+    std::array<char, read_size> in; ///< not filled with zeros, for pages that nothing is read into
     std::string out;
     bool sent = false; ///< all of `out`
 };
