@@ -21,7 +21,7 @@ ino_t inode_of(const std::filesystem::path& folder) {
 } // namespace
 
 TEST_CASE("an empty artifacts folder serves the next run, and none is left at the end") {
-    const temporary_folder out;
+    const test::temporary_folder out;
     {
         artifact_folders folders;
         REQUIRE_FALSE(folders.make(out.path() / "runs" / "one"));
@@ -40,7 +40,7 @@ TEST_CASE("an empty artifacts folder serves the next run, and none is left at th
 }
 
 TEST_CASE("a run that is tried again keeps its own artifacts folder") {
-    const temporary_folder out;
+    const test::temporary_folder out;
     artifact_folders folders;
     REQUIRE_FALSE(folders.make(out.path() / "run"));
     REQUIRE(folders.take_back_empty(out.path() / "run"));
@@ -51,7 +51,7 @@ TEST_CASE("a run that is tried again keeps its own artifacts folder") {
 }
 
 TEST_CASE("an artifacts folder that holds something is nobody else's") {
-    const temporary_folder out;
+    const test::temporary_folder out;
     {
         artifact_folders folders;
         REQUIRE_FALSE(folders.make(out.path() / "full"));
@@ -70,7 +70,7 @@ TEST_CASE("an artifacts folder that holds something is nobody else's") {
 }
 
 TEST_CASE("an artifacts folder with other permissions is removed, and a file in its place is refused") {
-    const temporary_folder out;
+    const test::temporary_folder out;
     artifact_folders folders;
     REQUIRE_FALSE(folders.make(out.path() / "open"));
     REQUIRE(::chmod((out.path() / "open").c_str(), 0777 | S_ISVTX) == 0);
