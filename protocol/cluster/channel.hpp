@@ -1,5 +1,5 @@
-/// What a connection between nodes is for. The caller asks for it in its TLS handshake (ALPN, RFC 7301), so that no byte
-/// of ours is read before the peer is known.
+/// What a connection between nodes is for. The caller asks for it in its TLS handshake (ALPN, RFC 7301), so that no
+/// byte of ours is read before the peer is known.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// How often an address may connect: a token bucket a source. Pure: time is passed in.
 ///
-/// A connection that authenticates gives its token back, so that many nodes behind one address are not slowed down; what
-/// is left to pay are the connections of those who do not belong.
+/// A connection that authenticates gives its token back, so that many nodes behind one address are not slowed down;
+/// what is left to pay are the connections of those who do not belong.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -20,8 +20,8 @@ struct connection_rate_settings {
     std::size_t most_sources = 4096;
 };
 
-/// Whom an address stands for: itself for IPv4 (also where it is mapped into IPv6), its network of 64 bits for IPv6, since
-/// that is what one machine is given.
+/// Whom an address stands for: itself for IPv4 (also where it is mapped into IPv6), its network of 64 bits for IPv6,
+/// since that is what one machine is given.
 [[nodiscard]] boost::asio::ip::address source_of(const boost::asio::ip::address& address);
 
 class connection_rate {

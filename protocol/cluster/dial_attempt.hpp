@@ -1,5 +1,5 @@
-/// One connection on its way: name, TCP, TLS, the other side's certificate, its first byte. Owner: what it waits for; its
-/// dialer knows it weakly. Belongs to the io thread.
+/// One connection on its way: name, TCP, TLS, the other side's certificate, its first byte. Owner: what it waits for;
+/// its dialer knows it weakly. Belongs to the io thread.
 #pragma once
 
 #include "protocol/cluster/dialer.hpp"

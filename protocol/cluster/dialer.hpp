@@ -1,5 +1,5 @@
-/// Connects to the front of another node (docs/protocols/cluster-transport.md). The other side's certificate is checked as
-/// the front checks ours. One try a call: when to try again is its user's decision.
+/// Connects to the front of another node (docs/protocols/cluster-transport.md). The other side's certificate is checked
+/// as the front checks ours. One try a call: when to try again is its user's decision.
 ///
 /// Owner: the node. Its death ends what is under way and cuts every connection that it made.
 #pragma once
@@ -21,9 +21,9 @@ struct dial_target {
     std::string host; ///< a name or an address
     std::uint16_t port = 0;
     channel wanted = channel::control;
-    std::string expected_name;        ///< empty: whoever is on the allow list
-    milliseconds deadline{10'000};    ///< for all of it, from the name's resolution to being let in
-    seconds vanished_after{30};       ///< as in front_settings
+    std::string expected_name{};   ///< empty: whoever is on the allow list
+    milliseconds deadline{10'000}; ///< for all of it, from the name's resolution to being let in
+    seconds vanished_after{30};    ///< as in front_settings
 };
 
 enum class dial_error : std::uint8_t {

@@ -20,8 +20,8 @@ namespace {
 /// A TCP port; what is done with the first connection is the test's.
 struct odd_server {
     explicit odd_server(std::function<void(unique_fd)> serve)
-        : acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}),
-          port(acceptor.local_endpoint().port()), thread([this, serve = std::move(serve)] {
+        : acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}), port(acceptor.local_endpoint().port()),
+          thread([this, serve = std::move(serve)] {
               pollfd ready{acceptor.native_handle(), POLLIN, 0};
               if (::poll(&ready, 1, static_cast<int>(patience.count())) == 1) {
                   serve(unique_fd(::accept4(acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC)));
@@ -39,10 +39,8 @@ struct caller {
     caller() : dialing(*dialer::make(io.context(), ours.identity("node-1", 11), allow_list({"hub", "hub-2"}))) {}
     dial_failure failure_at(std::uint16_t port, const std::string& expected_name = {},
                             milliseconds deadline = milliseconds(8000)) {
-        auto outcome = dial(*dialing, {.host = "127.0.0.1",
-                                       .port = port,
-                                       .expected_name = expected_name,
-                                       .deadline = deadline});
+        auto outcome =
+            dial(*dialing, {.host = "127.0.0.1", .port = port, .expected_name = expected_name, .deadline = deadline});
         REQUIRE_FALSE(outcome);
         CHECK(outcome.error().message.find("127.0.0.1:" + std::to_string(port)) != std::string::npos);
         return outcome.error();
@@ -122,7 +120,8 @@ TEST_CASE("a dialer says what the front has against it") {
 TEST_CASE("a dialer names what answers but is no peer") {
     caller node;
     const auto good = node.ours.issue({.dns_names = {"hub"}});
-    const auto old = node.failure_with({.shows = good, .lowest_version = TLS1_2_VERSION, .highest_version = TLS1_2_VERSION});
+    const auto old =
+        node.failure_with({.shows = good, .lowest_version = TLS1_2_VERSION, .highest_version = TLS1_2_VERSION});
     CHECK(old.code == dial_error::not_a_peer);
     CHECK(mentions(old, "TLS 1.3"));
     const auto no_channel = node.failure_with({.shows = good, .alpn = ""});

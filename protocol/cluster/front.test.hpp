@@ -1,5 +1,5 @@
-/// For tests of the cluster's connections: an authority that makes any certificate, and peers that misbehave. Everything
-/// has a deadline of ten seconds.
+/// For tests of the cluster's connections: an authority that makes any certificate, and peers that misbehave.
+/// Everything has a deadline of ten seconds.
 #pragma once
 
 #include "protocol/cluster/dialer.hpp"
@@ -91,7 +91,7 @@ void write_all(int fd, std::string_view text);
 
 /// What a peer of our own making says of itself.
 struct tls_habits {
-    key_pair shows;                   ///< empty: no certificate
+    key_pair shows; ///< empty: no certificate
     int lowest_version = TLS1_3_VERSION;
     int highest_version = TLS1_3_VERSION;
     std::string alpn = "chalk-control/1"; ///< empty: none

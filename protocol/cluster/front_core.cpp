@@ -92,9 +92,8 @@ void front_core::arrive(tcp::socket socket) {
         return tell({refusal_reason::no_resources, address_text(peer), {}, stream.error().message});
     }
     const auto [mine, crowded_out] = room_.enter(source);
-    const auto placed =
-        arrivals_.emplace(mine, arrival{std::move(*stream), credentials_, boost::asio::steady_timer(io_), source,
-                                        address_text(peer)});
+    const auto placed = arrivals_.emplace(
+        mine, arrival{std::move(*stream), credentials_, boost::asio::steady_timer(io_), source, address_text(peer)});
     waiting_ = arrivals_.size();
     auto& deadline = placed.first->second.deadline;
     deadline.expires_after(settings_.handshake_deadline);
@@ -165,10 +164,10 @@ void front_core::authenticated(arrival one) {
                          {refusal_reason::no_channel, one.address, name, "it asked for no channel (ALPN)"});
     }
     if (peers_->size() >= settings_.most_peers || peers_->size_of(name) >= settings_.most_peers_of_a_name) {
-        return turn_away(one, welcome::full,
-                         {refusal_reason::too_many, one.address, name,
-                          fmt::format("{} connections are open, {} of this name", peers_->size(),
-                                      peers_->size_of(name))});
+        return turn_away(
+            one, welcome::full,
+            {refusal_reason::too_many, one.address, name,
+             fmt::format("{} connections are open, {} of this name", peers_->size(), peers_->size_of(name))});
     }
     admit(std::move(one), std::move(*certificate), *wanted);
 }

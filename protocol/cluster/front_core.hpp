@@ -1,5 +1,5 @@
-/// What a front does, on the io thread: accepts, watches the handshakes, admits or turns away. Owner: the front, and what
-/// waits on the io thread for it.
+/// What a front does, on the io thread: accepts, watches the handshakes, admits or turns away. Owner: the front, and
+/// what waits on the io thread for it.
 #pragma once
 
 #include "protocol/cluster/front.hpp"

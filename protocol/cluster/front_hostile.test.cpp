@@ -234,7 +234,8 @@ TEST_CASE("bytes that are no handshake end the connection") {
     }
     // Also a record that announces more than it may, a handshake that announces 16 MiB, and a web client.
     for (const std::string& bytes :
-         {noise, std::string("\x16\x03\x01\xff\xff", 5) + noise, std::string("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9) + noise + noise + noise + noise,
+         {noise, std::string("\x16\x03\x01\xff\xff", 5) + noise,
+          std::string("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9) + noise + noise + noise + noise,
           std::string("GET / HTTP/1.1\r\nHost: hub\r\n\r\n")}) {
         const auto peer = raw_connection(listening->port());
         write_all(peer.get(), bytes);

@@ -1,5 +1,4 @@
 #include "protocol/cluster/front.test.hpp"
-
 #include "protocol/cluster/tls_credentials.hpp"
 #include "tests/support/catch.hpp"
 

@@ -13,8 +13,8 @@ struct peer_connection {
     channel wanted = channel::control;
     std::string address; ///< `ADDR:PORT` of the peer
     /// A local stream socket, blocking, closed on exec. What is written there the peer gets, and the other way round;
-    /// shutdown() ends one direction. A cut connection reads as its end, and writing to it fails (EPIPE). Close it after
-    /// reading to the end: a socket that is closed with bytes unread is a cut for the peer, as with TCP.
+    /// shutdown() ends one direction. A cut connection reads as its end, and writing to it fails (EPIPE). Close it
+    /// after reading to the end: a socket that is closed with bytes unread is a cut for the peer, as with TCP.
     unique_fd socket;
 };
 

@@ -23,8 +23,8 @@ bool not_now() {
 } // namespace
 
 void pump::start() {
-    // Errors are watched besides: with a full chunk nothing is read, and a cut would not be seen. Urgent data comes here
-    // too; nobody of ours sends any.
+    // Errors are watched besides: with a full chunk nothing is read, and a cut would not be seen. Urgent data comes
+    // here too; nobody of ours sends any.
     remote_.socket().async_wait(wait::wait_error, [self = shared_from_this()](const error_code& stopped) {
         if (!stopped) {
             self->cut();

@@ -2,8 +2,8 @@
 /// side is cut.
 ///
 /// Of each direction it holds one chunk, and reads no more of one side until the other has taken it: with the local
-/// socket's own buffer that is less than 256 KiB a direction, besides TCP's. The end of a direction is passed on, and the
-/// other stays open as long as it is used. Where one side breaks, the other breaks at once, whatever it has unread.
+/// socket's own buffer that is less than 256 KiB a direction, besides TCP's. The end of a direction is passed on, and
+/// the other stays open as long as it is used. Where one side breaks, the other breaks at once, whatever it has unread.
 ///
 /// Owner: open_peers, and its own waits. Belongs to the io thread.
 #pragma once

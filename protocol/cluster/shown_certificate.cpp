@@ -15,9 +15,8 @@ bool is_usable_name(std::string_view name) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     };
     return !name.empty() && name.size() <= 253 && letter_or_digit(name.front()) &&
-           std::all_of(name.begin(), name.end(), [&](char c) {
-               return letter_or_digit(c) || c == '.' || c == '_' || c == '-';
-           });
+           std::all_of(name.begin(), name.end(),
+                       [&](char c) { return letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 std::string single_dns_name(const X509& certificate) {

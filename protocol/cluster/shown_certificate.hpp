@@ -26,8 +26,8 @@ class shown_certificate {
     /// Of a session whose handshake is done. Nothing without a certificate.
     [[nodiscard]] static std::optional<shown_certificate> of(SSL& session);
 
-    /// Its one subject alternative name of the kind DNS: letters, digits, `.`, `_`, `-`, first a letter or digit, at most
-    /// 253. Empty where it has none, several or an odd one: which of several is the peer would be anybody's guess.
+    /// Its one subject alternative name of the kind DNS: letters, digits, `.`, `_`, `-`, first a letter or digit, at
+    /// most 253. Empty where it has none, several or an odd one: which of several is the peer would be anybody's guess.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
     /// Chain, times, revocation and use, by the authorities and lists of `store`; `shown_by` is the peer's side.

@@ -121,8 +121,8 @@ tls_context_owner strict_context() {
     ::SSL_CTX_set_verify_depth(context.get(), 4);
     ::SSL_CTX_set_max_cert_list(context.get(), 32 * 1024); // what a stranger can make us hold
     // Partial writes: the pump keeps what is left. Released buffers: most connections idle.
-    ::SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                          SSL_MODE_RELEASE_BUFFERS);
+    ::SSL_CTX_set_mode(context.get(),
+                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     ::SSL_CTX_set_read_ahead(context.get(), 1);
     ::SSL_CTX_set_alpn_select_cb(context.get(), choose_channel, nullptr);
     return context;

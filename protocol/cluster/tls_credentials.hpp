@@ -1,5 +1,5 @@
-/// An identity as OpenSSL has it, ready for connections. Immutable: a reload makes another, and connections keep the one
-/// that they began with.
+/// An identity as OpenSSL has it, ready for connections. Immutable: a reload makes another, and connections keep the
+/// one that they began with.
 #pragma once
 
 #include "protocol/cluster/shown_certificate.hpp"
@@ -16,8 +16,8 @@ class tls_credentials {
     /// certificate would be refused by a peer with the same authority and list (expired, revoked).
     [[nodiscard]] static result<std::shared_ptr<const tls_credentials>> read(const tls_identity& identity);
 
-    /// A session of TLS 1.3 alone, in which both sides show certificates, without resumption: a peer that was revoked would
-    /// come back by its ticket, unchecked. Null for want of memory alone.
+    /// A session of TLS 1.3 alone, in which both sides show certificates, without resumption: a peer that was revoked
+    /// would come back by its ticket, unchecked. Null for want of memory alone.
     [[nodiscard]] tls_session_owner session(tls_role ours) const;
 
     /// Of a peer, by our authorities and lists of today.

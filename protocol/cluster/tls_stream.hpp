@@ -73,9 +73,9 @@ class tls_stream {
     tls_fault fault_;
 };
 
-/// How this side's TCP behaves: small messages at once, not much waiting unsent, and a peer that vanished without a word
-/// is noticed after `vanished_after` (at least 1 s): whether nothing is on its way to it, or it acknowledges nothing, or
-/// it takes nothing.
+/// How this side's TCP behaves: small messages at once, not much waiting unsent, and a peer that vanished without a
+/// word is noticed after `vanished_after` (at least 1 s): whether nothing is on its way to it, or it acknowledges
+/// nothing, or it takes nothing.
 void tune_peer_socket(boost::asio::ip::tcp::socket& socket, std::chrono::seconds vanished_after);
 
 /// Closes at once and drops what is unsent: the peer sees a reset, and no address is kept for late packets.

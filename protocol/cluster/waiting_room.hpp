@@ -1,9 +1,9 @@
 /// The connections that have not authenticated: how many there may be, and which one goes when another comes. Pure.
 ///
-/// A full room lets the newcomer in and puts out the oldest of the source that has the most. To refuse newcomers instead
-/// would let as many silent connections as the room has places keep everybody out for a whole deadline. As it is, an
-/// honest peer is never put out for a source that has more than it has; where each connection comes from a source of its
-/// own, it stays until as many newer ones came as the room has places, and it needs only milliseconds.
+/// A full room lets the newcomer in and puts out the oldest of the source that has the most. To refuse newcomers
+/// instead would let as many silent connections as the room has places keep everybody out for a whole deadline. As it
+/// is, an honest peer is never put out for a source that has more than it has; where each connection comes from a
+/// source of its own, it stays until as many newer ones came as the room has places, and it needs only milliseconds.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
