@@ -73,7 +73,7 @@ TEST_CASE("a dialer says what is wrong with the other side's certificate") {
     const test_authority theirs;
     const auto foreign = node.failure_with({.shows = theirs.issue({.dns_names = {"hub"}})});
     CHECK(foreign.code == dial_error::bad_certificate);
-    CHECK(mentions(foreign, "issuer"));
+    CHECK(mentions(foreign, "authority"));
     const auto expired =
         node.failure_with({.shows = node.ours.issue({.dns_names = {"hub"}, .begins = -7200, .ends = -60})});
     CHECK(expired.code == dial_error::bad_certificate);

@@ -97,7 +97,7 @@ struct tls_habits {
     std::string alpn = "chalk-control/1"; ///< empty: none
 };
 
-/// TLS by hand, over a blocking socket; believes anybody.
+/// TLS by hand; believes anybody.
 class raw_tls {
   public:
     raw_tls(unique_fd socket, const tls_habits& habits, tls_role ours);
@@ -110,6 +110,8 @@ class raw_tls {
     [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
   private:
+    bool waiting(const std::function<int()>& step);
+
     unique_fd socket_;
     tls_context_owner context_;
     tls_session_owner session_;

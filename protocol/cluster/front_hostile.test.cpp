@@ -214,6 +214,19 @@ TEST_CASE("a front refuses whoever does not belong, and says why") {
     CHECK(listening.next_peer().name == "node-1");
 }
 
+TEST_CASE("a dialer that will not have the front's certificate leaves, and both say why") {
+    const test_authority ours;
+    const test_authority theirs;
+    watched_front listening(theirs.identity("hub"), allow_list::everyone());
+    honest_node honest(ours);
+    const auto outcome = dial(*honest.dialing, {.host = "127.0.0.1", .port = listening->port()});
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().code == dial_error::bad_certificate);
+    const auto why = listening.next_refusal();
+    CHECK(why.reason == refusal_reason::left);
+    CHECK(why.detail.find("the peer sent: alert") != std::string::npos);
+}
+
 TEST_CASE("an empty allow list lets nobody in, and everybody's list all of our authority") {
     const test_authority ours;
     const auto good = ours.issue({.dns_names = {"node-1"}});

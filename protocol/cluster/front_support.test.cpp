@@ -1,5 +1,5 @@
 #include "protocol/cluster/front.test.hpp"
-#include "protocol/cluster/tls_credentials.hpp"
+#include "protocol/cluster/socket_bio.hpp"
 #include "tests/support/catch.hpp"
 
 #include <boost/asio/post.hpp>
@@ -108,7 +108,7 @@ std::size_t open_descriptors() {
 }
 
 test_authority::test_authority() : key_(::EVP_EC_gen("P-256")) {
-    certificate_ = blank(key_.get(), "test authority", {});
+    certificate_ = blank(key_.get(), "test authority", {.dns_names = {}, .serial = 1000});
     ::X509_set_issuer_name(certificate_.get(), ::X509_get_subject_name(certificate_.get()));
     add_extension(*certificate_, NID_basic_constraints, "critical,CA:TRUE");
     add_extension(*certificate_, NID_key_usage, "critical,keyCertSign,cRLSign");
@@ -276,7 +276,8 @@ raw_tls::raw_tls(unique_fd socket, const tls_habits& habits, tls_role ours)
         ::SSL_CTX_set_alpn_select_cb(context_.get(), take_first_alpn, nullptr);
     }
     session_.reset(::SSL_new(context_.get()));
-    ::SSL_set_fd(session_.get(), socket_.get());
+    BIO* bio = new_socket_bio(socket_.get());
+    ::SSL_set_bio(session_.get(), bio, bio);
     if (ours == tls_role::accepts) {
         ::SSL_set_accept_state(session_.get());
         return;
@@ -288,34 +289,49 @@ raw_tls::raw_tls(unique_fd socket, const tls_habits& habits, tls_role ours)
 }
 
 bool raw_tls::handshake() {
-    ::ERR_clear_error();
-    return ::SSL_do_handshake(session_.get()) == 1;
+    return waiting([&] { return ::SSL_do_handshake(session_.get()); });
 }
 
 void raw_tls::first_step() {
-    // What it sends it sends at once; the read that follows finds nothing to read.
-    const memory_text nothing(::BIO_new(::BIO_s_mem()));
-    ::BIO_set_mem_eof_return(nothing.get(), -1);
-    ::BIO* input = ::SSL_get_rbio(session_.get());
+    // What it sends goes out; it reads from nowhere, so that an answer that is there already changes nothing.
+    BIO* const input = ::SSL_get_rbio(session_.get());
+    BIO* const nowhere = ::BIO_new(::BIO_s_mem());
+    ::BIO_set_mem_eof_return(nowhere, -1);
     ::BIO_up_ref(input);
-    ::BIO_up_ref(nothing.get());
-    ::SSL_set0_rbio(session_.get(), nothing.get());
+    ::SSL_set0_rbio(session_.get(), nowhere); // the session's
+    ::ERR_clear_error();
     REQUIRE(::SSL_do_handshake(session_.get()) != 1);
     ::SSL_set0_rbio(session_.get(), input);
 }
 
 std::string raw_tls::read(std::size_t size) {
-    ::ERR_clear_error();
     std::string text(size, '\0');
     std::size_t got = 0;
-    text.resize(::SSL_read_ex(session_.get(), text.data(), size, &got) == 1 ? got : 0);
+    text.resize(waiting([&] { return ::SSL_read_ex(session_.get(), text.data(), size, &got); }) ? got : 0);
     return text;
 }
 
 bool raw_tls::write(std::string_view text) {
-    ::ERR_clear_error();
     std::size_t put = 0;
-    return ::SSL_write_ex(session_.get(), text.data(), text.size(), &put) == 1;
+    return waiting([&] { return ::SSL_write_ex(session_.get(), text.data(), text.size(), &put); });
+}
+
+bool raw_tls::waiting(const std::function<int()>& step) {
+    for (;;) {
+        ::ERR_clear_error();
+        const int returned = step();
+        if (returned == 1) {
+            return true;
+        }
+        const int error = ::SSL_get_error(session_.get(), returned);
+        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+            return false;
+        }
+        pollfd ready{socket_.get(), static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT), 0};
+        if (::poll(&ready, 1, static_cast<int>(patience.count())) != 1) {
+            return false;
+        }
+    }
 }
 
 std::string client_hello() {

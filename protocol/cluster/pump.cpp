@@ -11,7 +11,7 @@ namespace chalk::cluster {
 namespace {
 
 using boost::system::error_code;
-using wait = boost::asio::socket_base;
+using ready_for = boost::asio::socket_base;
 
 /// Chunks a turn, so that one busy connection does not keep the thread from the others.
 constexpr int most_chunks_a_turn = 16;
@@ -25,12 +25,12 @@ bool not_now() {
 void pump::start() {
     // Errors are watched besides: with a full chunk nothing is read, and a cut would not be seen. Urgent data comes
     // here too; nobody of ours sends any.
-    remote_.socket().async_wait(wait::wait_error, [self = shared_from_this()](const error_code& stopped) {
+    remote_.socket().async_wait(ready_for::wait_error, [self = shared_from_this()](const error_code& stopped) {
         if (!stopped) {
             self->cut();
         }
     });
-    local_.async_wait(wait::wait_error, [self = shared_from_this()](const error_code& stopped) {
+    local_.async_wait(ready_for::wait_error, [self = shared_from_this()](const error_code& stopped) {
         if (!stopped && !self->over_) {
             self->taker_gone();
             self->go_on();
@@ -170,16 +170,16 @@ bool pump::after_remote(tls_step step) {
 
 void pump::wait_for_what_lacks() {
     if (lacks_.remote_read) {
-        wait_once(remote_.socket(), wait::wait_read, waiting_.remote_read);
+        wait_once(remote_.socket(), ready_for::wait_read, waiting_.remote_read);
     }
     if (lacks_.remote_write) {
-        wait_once(remote_.socket(), wait::wait_write, waiting_.remote_write);
+        wait_once(remote_.socket(), ready_for::wait_write, waiting_.remote_write);
     }
     if (lacks_.local_read) {
-        wait_once(local_, wait::wait_read, waiting_.local_read);
+        wait_once(local_, ready_for::wait_read, waiting_.local_read);
     }
     if (lacks_.local_write) {
-        wait_once(local_, wait::wait_write, waiting_.local_write);
+        wait_once(local_, ready_for::wait_write, waiting_.local_write);
     }
 }
 

@@ -67,7 +67,12 @@ std::optional<certificate_problem> problem_of(long verify_code) {
     if (verify_code == X509_V_OK) {
         return std::nullopt;
     }
-    return certificate_problem{reason_of(verify_code), ::X509_verify_cert_error_string(verify_code)};
+    const auto reason = reason_of(verify_code);
+    std::string text = ::X509_verify_cert_error_string(verify_code);
+    if (reason == refusal_reason::foreign_ca) {
+        text = "not of the cluster's authority (" + text + ")";
+    }
+    return certificate_problem{reason, std::move(text)};
 }
 
 std::optional<certificate_problem> check_certificate(X509_STORE& store, X509& leaf, STACK_OF(X509) * chain,

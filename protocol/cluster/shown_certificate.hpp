@@ -15,7 +15,7 @@ enum class tls_role : std::uint8_t { accepts, connects };
 
 struct certificate_problem {
     refusal_reason reason = refusal_reason::bad_certificate;
-    std::string text; ///< OpenSSL's words: "certificate revoked"
+    std::string text; ///< for a person: "certificate revoked"
 };
 
 /// What X509_verify_cert's code says. Nothing for X509_V_OK.

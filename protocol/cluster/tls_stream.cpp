@@ -39,7 +39,7 @@ refusal_reason reason_of_handshake(int reason) {
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
         return refusal_reason::tls_version;
     case SSL_R_NO_APPLICATION_PROTOCOL:
-    case SSL_R_BAD_EXTENSION:
+    case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
         return refusal_reason::no_channel;
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
         return refusal_reason::left;
@@ -127,7 +127,10 @@ void tls_stream::note_fault(int error) {
     if (const auto problem = problem_of(::SSL_get_verify_result(session_.get()))) {
         fault_ = {problem->reason, false, problem->text};
     } else if (error == SSL_ERROR_SSL && ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
-        fault_ = {reason_of_handshake(reason), true, alert_text(::ERR_reason_error_string(code))};
+        // An alert that means nothing else to us is the peer's own decision to go.
+        const auto known = reason_of_handshake(reason);
+        fault_ = {known == refusal_reason::not_tls ? refusal_reason::left : known, true,
+                  alert_text(::ERR_reason_error_string(code))};
     } else if (error == SSL_ERROR_SSL) {
         const char* text = ::ERR_reason_error_string(code);
         fault_ = {reason_of_handshake(reason), false, text == nullptr ? "TLS failed" : text};
