@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -289,6 +290,36 @@ TEST_CASE("a cache without its ledger, or with another start's, counts its files
         (void)put_number(*cache, 10);
         CHECK(cache->usage().value().total == 12_KiB);
     }
+}
+
+TEST_CASE("a disk that takes no more fails the one put, and leaves the cache as it was") {
+    const chalk::test::temporary_folder folder;
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // A limit of the process's own stands in for the disk: it refuses in the middle of a write also.
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{2 * one_page, 2 * one_page};
+        const auto large = numbered_content(1, 5 * one_page);
+        const auto small = numbered_content(2);
+        auto cache = chunk_cache::open(folder.path(), {1_MiB, milliseconds{5000}});
+        if (!cache || ::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+            ::_exit(2);
+        }
+        const auto refused = (*cache)->put(name_chunk(large), large);
+        if (refused || refused.error().code != cache_trouble::disk || !(*cache)->put(name_chunk(small), small)) {
+            ::_exit(3);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(files_below(folder.path() / "incoming") == 0);
+    auto cache = open_cache(folder.path(), 1_MiB);
+    CHECK(cache->usage().value().total == 4_KiB);
+    CHECK(finds(*cache, name_chunk(numbered_content(2))));
 }
 
 TEST_CASE("a cache whose writer is killed at any moment is whole again when it is opened") {

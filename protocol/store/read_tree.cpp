@@ -83,7 +83,7 @@ class tree_reader {
         names->resize(std::min(names->size(), room));
         listed_ += names->size();
         for (const auto& name : *names) {
-            const auto path = at.empty() ? name : at + '/' + name;
+            const auto path = at.empty() ? name : fmt::format("{}/{}", at, name);
             if (options_.leave_out && options_.leave_out(path)) {
                 continue;
             }

@@ -17,7 +17,7 @@ constexpr std::size_t entry_depth = 2;
 
 /// Of the largest file's entry: a sum takes 67 bytes, path and target 6 for each of theirs when all are escaped. A line
 /// is bounded because a parsed one takes many times its length.
-constexpr std::size_t max_entry_line = count_chunks(max_file_size) * 67 + 2 * 6 * max_path_length + 256;
+constexpr std::size_t max_entry_line = count_chunks(max_file_size) * 67 + 12 * max_path_length + 256;
 
 std::string head_line(std::size_t entries) {
     return dump_json({{"chunk_bytes", chunk_size.count}, {"entries", entries}, {"type", "chalk tree"}, {"version", 1}});
