@@ -6,15 +6,15 @@ namespace chalk::actors {
 
 namespace {
 
-constexpr std::int64_t parts = 1'000'000;
+constexpr std::int64_t drift_parts = 1'000'000;
 constexpr std::uint32_t most_drift = 100'000;
 
 } // namespace
 
 milliseconds lease_terms::sure_wait(milliseconds of_length) const noexcept {
     // The node's clock may be slow while ours is fast: length * (1 + drift) / (1 - drift), rounded up.
-    const std::int64_t fast = parts + drift;
-    const std::int64_t slow = parts - drift;
+    const std::int64_t fast = drift_parts + drift;
+    const std::int64_t slow = drift_parts - drift;
     return milliseconds((of_length.count() * fast + slow - 1) / slow) + spare;
 }
 
