@@ -43,12 +43,12 @@ TEST_CASE("a lease has surely ended after its length, what two clocks may be off
 }
 
 TEST_CASE("terms that cannot be kept are refused") {
-    CHECK(checked(lease_terms{}));
+    CHECK(check_lease_terms(lease_terms{}));
     for (const lease_terms& bad :
          {lease_terms{.length = 999ms, .stop_margin = 0s}, lease_terms{.length = 8 * 24h}, lease_terms{.length = -1s},
           lease_terms{.length = 8s, .stop_margin = 4'001ms}, lease_terms{.stop_margin = -1s}, lease_terms{.spare = -1s},
           lease_terms{.drift = 100'001}}) {
-        const auto answer = checked(bad);
+        const auto answer = check_lease_terms(bad);
         REQUIRE_FALSE(answer);
         CHECK(answer.error().kind == error_class::config);
     }

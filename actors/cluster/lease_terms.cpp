@@ -18,7 +18,7 @@ milliseconds lease_terms::sure_wait(milliseconds of_length) const noexcept {
     return milliseconds((of_length.count() * fast + slow - 1) / slow) + spare;
 }
 
-result<lease_terms> checked(const lease_terms& terms) {
+result<lease_terms> check_lease_terms(const lease_terms& terms) {
     if (terms.length < lease_terms::shortest || terms.length > lease_terms::longest) {
         return config_failure(fmt::format("a lease lasts {} ms to {} ms, not {} ms", lease_terms::shortest.count(),
                                           lease_terms::longest.count(), terms.length.count()));

@@ -34,6 +34,6 @@ struct lease_terms {
 };
 
 /// The terms, when they can be kept; error_class::config names what cannot and between what it may be.
-[[nodiscard]] result<lease_terms> checked(const lease_terms& terms);
+[[nodiscard]] result<lease_terms> check_lease_terms(const lease_terms& terms);
 
 } // namespace chalk::actors

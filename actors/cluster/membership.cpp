@@ -6,24 +6,24 @@
 
 namespace chalk::actors {
 
-std::string_view to_string(node_state state) noexcept {
-    return node_state_names[static_cast<std::size_t>(state)];
+std::string_view to_string(member_state state) noexcept {
+    return member_state_names[static_cast<std::size_t>(state)];
 }
 
-node_state membership::state_of(const member& m) noexcept {
+member_state membership::state_of(const member& m) noexcept {
     if (m.joining) {
-        return node_state::joining;
+        return member_state::joining;
     }
     if (!m.lease) {
-        return node_state::lost;
+        return member_state::lost;
     }
     if (m.silent) {
-        return node_state::suspect;
+        return member_state::suspect;
     }
     if (m.draining) {
-        return node_state::draining;
+        return member_state::draining;
     }
-    return m.quarantined ? node_state::quarantined : node_state::ready;
+    return m.quarantined ? member_state::quarantined : member_state::ready;
 }
 
 const membership::member* membership::find(const node_id& id) const {
@@ -47,7 +47,7 @@ result<membership::entry> membership::join(const node_id& id, node_offer offer, 
                                           id.str(), offer.version, version_));
     }
     member* const known = find(id);
-    if (!known || state_of(*known) == node_state::lost) {
+    if (!known || state_of(*known) == member_state::lost) {
         member& m = members_[id];
         m.offer = std::move(offer);
         m.joining = true;
@@ -123,7 +123,7 @@ bool membership::lost(const node_id& id, lease_number its) {
 
 bool membership::forget(const node_id& id) {
     const member* const m = find(id);
-    return m && state_of(*m) == node_state::lost && members_.erase(id) > 0;
+    return m && state_of(*m) == member_state::lost && members_.erase(id) > 0;
 }
 
 void membership::now_holds(const node_id& id, const std::string& digest) {
@@ -138,7 +138,7 @@ void membership::holds_no_more(const node_id& id, const std::string& digest) {
     }
 }
 
-std::optional<node_state> membership::state(const node_id& id) const {
+std::optional<member_state> membership::state(const node_id& id) const {
     const member* const m = find(id);
     return m ? std::optional(state_of(*m)) : std::nullopt;
 }

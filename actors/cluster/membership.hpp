@@ -22,7 +22,7 @@
 namespace chalk::actors {
 
 /// In the order of their weight: of those that are true of a node the first is its state.
-enum class node_state {
+enum class member_state {
     lost,        ///< its lease has ended
     joining,     ///< its lease is not durable yet
     suspect,     ///< not heard of lately, or its connection is gone; its lease goes on
@@ -31,9 +31,9 @@ enum class node_state {
     ready
 };
 
-inline constexpr std::array<std::string_view, 6> node_state_names = {"lost",     "joining",     "suspect",
-                                                                     "draining", "quarantined", "ready"};
-[[nodiscard]] std::string_view to_string(node_state state) noexcept;
+inline constexpr std::array<std::string_view, 6> member_state_names = {"lost",     "joining",     "suspect",
+                                                                       "draining", "quarantined", "ready"};
+[[nodiscard]] std::string_view to_string(member_state state) noexcept;
 
 class membership {
   public:
@@ -71,7 +71,7 @@ class membership {
     void holds_no_more(const node_id& id, const std::string& digest);
 
     /// nullopt: no such node.
-    [[nodiscard]] std::optional<node_state> state(const node_id& id) const;
+    [[nodiscard]] std::optional<member_state> state(const node_id& id) const;
     [[nodiscard]] std::optional<lease_number> lease_of(const node_id& id) const;
     /// What it offers; null: no such node, or it was not heard of since a restart.
     [[nodiscard]] const node_offer* offer(const node_id& id) const;
@@ -86,7 +86,7 @@ class membership {
         bool draining = false;
         bool quarantined = false;
     };
-    [[nodiscard]] static node_state state_of(const member& m) noexcept;
+    [[nodiscard]] static member_state state_of(const member& m) noexcept;
     [[nodiscard]] member* find(const node_id& id);
     [[nodiscard]] const member* find(const node_id& id) const;
 

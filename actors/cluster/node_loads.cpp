@@ -10,12 +10,12 @@ void node_loads::take_out(loaded_node& node) {
 
 void node_loads::put_in(loaded_node& node) {
     node.rank.load = dominant_share(node.used, node.offer.capacity);
-    if (node.state == node_state::ready) {
+    if (node.state == member_state::ready) {
         ready_.insert(node.rank);
     }
 }
 
-loaded_node& node_loads::put(const node_id& id, const node_offer& offer, node_state state) {
+loaded_node& node_loads::put(const node_id& id, const node_offer& offer, member_state state) {
     auto& node = nodes_[id];
     if (!node) {
         node = std::make_unique<loaded_node>();
@@ -51,7 +51,7 @@ loaded_node* node_loads::find(const node_id& id) {
     return found == nodes_.end() ? nullptr : found->second.get();
 }
 
-void node_loads::change_state(loaded_node& node, node_state state) {
+void node_loads::change_state(loaded_node& node, member_state state) {
     take_out(node);
     node.state = state;
     put_in(node);
@@ -114,7 +114,7 @@ loaded_node* node_loads::choose(const std::vector<std::string>& digests,
     loaded_node* best = least->node;
     std::uint32_t best_cost = cost_of(*best);
     const auto look_at = [&](loaded_node& node) {
-        if (node.state != node_state::ready || node.rank.load >= best_cost) {
+        if (node.state != member_state::ready || node.rank.load >= best_cost) {
             return;
         }
         if (const auto cost = cost_of(node); cost < best_cost && may(node)) {

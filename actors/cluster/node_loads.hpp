@@ -39,7 +39,7 @@ using nodes_by_load = std::set<load_rank>;
 struct loaded_node {
     node_id id;
     node_offer offer;
-    node_state state = node_state::ready;
+    member_state state = member_state::ready;
     resources used;
     load_rank rank;
     std::optional<std::uint64_t> kept_for; ///< placement's: nobody who came after that one starts here
@@ -52,11 +52,11 @@ class node_loads {
     static constexpr std::uint32_t worth_of_digest = whole_share / 4;
 
     /// A node, or what it offers now.
-    loaded_node& put(const node_id& id, const node_offer& offer, node_state state);
+    loaded_node& put(const node_id& id, const node_offer& offer, member_state state);
     void remove(const node_id& id);
     [[nodiscard]] loaded_node* find(const node_id& id);
 
-    void change_state(loaded_node& node, node_state state);
+    void change_state(loaded_node& node, member_state state);
     void begin_run(loaded_node& node, const resources& wanted);
     void end_run(loaded_node& node, const resources& wanted);
     void change_digest(loaded_node& node, const std::string& digest, bool holds);

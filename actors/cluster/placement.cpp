@@ -37,7 +37,7 @@ bool placement::could_ever(const run_needs& needs, const loaded_node& node) cons
 bool placement::shuns(const run_needs& needs, const loaded_node& node) const {
     return needs.avoid.contains(node.id) && std::ranges::any_of(nodes_.all(), [&](const auto& entry) {
                const loaded_node& other = *entry.second;
-               return (other.state == node_state::ready || other.state == node_state::suspect) &&
+               return (other.state == member_state::ready || other.state == member_state::suspect) &&
                       !needs.avoid.contains(other.id) && could_ever(needs, other);
            });
 }
@@ -84,7 +84,7 @@ void placement::leave_line(line& from, age who, pass& p) {
 
 /// Starts on `node` whoever may, in the order in which they came.
 void placement::fill(loaded_node& node, pass& p) {
-    if (node.state != node_state::ready) {
+    if (node.state != member_state::ready) {
         return;
     }
     for (auto head = heads_.begin(); head != heads_.end();) {
@@ -103,7 +103,7 @@ void placement::fill(loaded_node& node, pass& p) {
 }
 
 void placement::keep_for_oldest(loaded_node& node) {
-    if (node.kept_for || node.state != node_state::ready) {
+    if (node.kept_for || node.state != member_state::ready) {
         return;
     }
     for (const auto& [since, l] : without_node_) {
@@ -166,7 +166,7 @@ void placement::note_change(loaded_node* node, pass& p) {
     }
 }
 
-std::vector<placed_run> placement::put_node(const node_id& id, const node_offer& offer, node_state state) {
+std::vector<placed_run> placement::put_node(const node_id& id, const node_offer& offer, member_state state) {
     pass p;
     loaded_node& node = nodes_.put(id, offer, state);
     if (node.kept_for) { // for one that it may not be able to take any more
@@ -179,7 +179,7 @@ std::vector<placed_run> placement::put_node(const node_id& id, const node_offer&
     return settle(std::move(p));
 }
 
-std::vector<placed_run> placement::set_state(const node_id& id, node_state state) {
+std::vector<placed_run> placement::set_state(const node_id& id, member_state state) {
     const loaded_node* const node = nodes_.find(id);
     if (!node || node->state == state) {
         return {};

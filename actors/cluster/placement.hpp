@@ -38,8 +38,8 @@ struct placed_run {
 class placement {
   public:
     /// A node, or what it offers and is now.
-    [[nodiscard]] std::vector<placed_run> put_node(const node_id& id, const node_offer& offer, node_state state);
-    [[nodiscard]] std::vector<placed_run> set_state(const node_id& id, node_state state);
+    [[nodiscard]] std::vector<placed_run> put_node(const node_id& id, const node_offer& offer, member_state state);
+    [[nodiscard]] std::vector<placed_run> set_state(const node_id& id, member_state state);
     /// It is lost: nothing is reserved there any more.
     [[nodiscard]] std::vector<placed_run> remove_node(const node_id& id);
     void change_digest(const node_id& id, const std::string& digest, bool holds);

@@ -28,7 +28,7 @@ run_needs needs_of(const resources& wanted) {
 }
 
 void add_ready(placement& p, const node_id& id, const node_offer& offer = roomy_offer()) {
-    REQUIRE(p.put_node(id, offer, node_state::ready).empty());
+    REQUIRE(p.put_node(id, offer, member_state::ready).empty());
 }
 
 constexpr run_key nth(std::uint64_t i) {
@@ -61,7 +61,7 @@ TEST_CASE("a run goes only to a node with its runtime and all of its labels") {
     CHECK(p.request(nth(2), needs).empty());
     auto offer = roomy_offer({"gpu", "zone=2"});
     offer.runtimes.insert("vm");
-    CHECK(p.put_node(node_c, offer, node_state::ready) == placed{{nth(2), node_c}});
+    CHECK(p.put_node(node_c, offer, member_state::ready) == placed{{nth(2), node_c}});
 }
 
 TEST_CASE("why no node could ever take a run is said for a person") {
@@ -104,12 +104,13 @@ TEST_CASE("a node that holds environment and image is better than one that holds
 }
 
 TEST_CASE("suspect, draining, quarantined and joining nodes get nothing, and what waits starts when one is ready") {
-    for (const auto state : {node_state::suspect, node_state::draining, node_state::quarantined, node_state::joining}) {
+    for (const auto state :
+         {member_state::suspect, member_state::draining, member_state::quarantined, member_state::joining}) {
         placement p;
         CHECK(p.put_node(node_a, roomy_offer(), state).empty());
         CHECK(p.request(nth(1), needs_of(little)).empty());
         CHECK(p.waiting() == 1);
-        CHECK(p.set_state(node_a, node_state::ready) == placed{{nth(1), node_a}});
+        CHECK(p.set_state(node_a, member_state::ready) == placed{{nth(1), node_a}});
         CHECK(p.set_state(node_a, state).empty());
         CHECK(p.release(nth(1)).empty());
     }
@@ -142,25 +143,25 @@ TEST_CASE("a retry goes back to the node that it failed on when no other could e
     SECTION("the other is lost while it waits") {
         placement p;
         add_ready(p, node_a);
-        CHECK(p.put_node(node_b, roomy_offer(), node_state::suspect).empty());
+        CHECK(p.put_node(node_b, roomy_offer(), member_state::suspect).empty());
         CHECK(p.request(nth(1), again).empty());
         CHECK(p.remove_node(node_b) == placed{{nth(1), node_a}});
     }
     SECTION("the other is quarantined, which may last") {
         placement p;
         add_ready(p, node_a);
-        CHECK(p.put_node(node_b, roomy_offer(), node_state::suspect).empty());
+        CHECK(p.put_node(node_b, roomy_offer(), member_state::suspect).empty());
         CHECK(p.request(nth(1), again).empty());
-        CHECK(p.set_state(node_b, node_state::quarantined) == placed{{nth(1), node_a}});
+        CHECK(p.set_state(node_b, member_state::quarantined) == placed{{nth(1), node_a}});
     }
     SECTION("another comes while it waits for that node") {
         placement p;
         add_ready(p, node_a);
         REQUIRE(p.request(nth(1), needs_of(little)).size() == 1);
         CHECK(p.request(nth(2), again).empty()); // a is kept for it
-        CHECK(p.put_node(node_b, roomy_offer(), node_state::suspect).empty());
+        CHECK(p.put_node(node_b, roomy_offer(), member_state::suspect).empty());
         CHECK(p.request(nth(3), needs_of(little)).size() == 1); // a no longer is
-        CHECK(p.set_state(node_b, node_state::ready) == placed{{nth(2), node_b}});
+        CHECK(p.set_state(node_b, member_state::ready) == placed{{nth(2), node_b}});
     }
 }
 
@@ -170,7 +171,7 @@ TEST_CASE("a small run never starts on the node that is kept for a big one, and 
     REQUIRE(p.request(nth(1), needs_of(little)).size() == 1);
     REQUIRE(p.request(nth(2), needs_of(large)).empty());
     CHECK(p.request(nth(3), needs_of(little)).empty());
-    CHECK(p.put_node(node_b, roomy_offer(), node_state::ready) == placed{{nth(2), node_b}, {nth(3), node_a}});
+    CHECK(p.put_node(node_b, roomy_offer(), member_state::ready) == placed{{nth(2), node_b}, {nth(3), node_a}});
 }
 
 TEST_CASE("a big run starts in bounded time while small ones come for ever") {

@@ -31,7 +31,7 @@ class random_cluster {
             // What it holds of runs stays reserved, whatever it offers now.
             auto& node = nodes_[id];
             node.offer = some_offer();
-            node.state = node_state::ready;
+            node.state = member_state::ready;
             return take(p_.put_node(id, node.offer, node.state));
         }
         const auto found = nodes_.find(id);
@@ -39,7 +39,7 @@ class random_cluster {
             return {};
         }
         if (action < 97) {
-            found->second.state = roll(3) == 0 ? static_cast<node_state>(1 + roll(4)) : node_state::ready;
+            found->second.state = roll(3) == 0 ? static_cast<member_state>(1 + roll(4)) : member_state::ready;
             return take(p_.set_state(id, found->second.state));
         }
         std::erase_if(out_, [&](const auto& entry) { return entry.second.node == id; });
@@ -55,7 +55,7 @@ class random_cluster {
             node.offer = some_offer();
             node.offer.capacity = size(8);
             node.offer.labels = {"x", "y"};
-            node.state = node_state::ready;
+            node.state = member_state::ready;
             if (auto wrong = take(p_.put_node(id, node.offer, node.state)); !wrong.empty()) {
                 return wrong;
             }
@@ -73,7 +73,7 @@ class random_cluster {
   private:
     struct model_node {
         node_offer offer;
-        node_state state = node_state::ready;
+        member_state state = member_state::ready;
     };
     struct model_run {
         node_id node;
@@ -138,14 +138,14 @@ class random_cluster {
     [[nodiscard]] bool must_avoid(const run_needs& n, const node_id& id) const {
         return n.avoid.contains(id) && std::ranges::any_of(nodes_, [&](const auto& other) {
                    const auto& [name, node] = other;
-                   return (node.state == node_state::ready || node.state == node_state::suspect) &&
+                   return (node.state == member_state::ready || node.state == member_state::suspect) &&
                           !n.avoid.contains(name) && suits(n, node.offer);
                });
     }
 
     [[nodiscard]] bool could_start(const run_needs& n, const node_id& id) const {
         const auto& node = nodes_.at(id);
-        return node.state == node_state::ready && suits(n, node.offer) && !must_avoid(n, id) &&
+        return node.state == member_state::ready && suits(n, node.offer) && !must_avoid(n, id) &&
                fits_beside(n.wanted, used_on(id), node.offer.capacity);
     }
 
