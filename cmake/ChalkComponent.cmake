@@ -1,9 +1,13 @@
-# chalk_test_properties(TEST TIMEOUT seconds): what every test of ours has: a deadline, a skip code, and its place between
-# the two halves of the leftover check (tests/leftovers), which ctest runs first and last.
+# chalk_test_properties(TEST TIMEOUT seconds [SHARES thing]): what every test of ours has: a deadline, a skip code, and its
+# place between the two halves of the leftover check (tests/leftovers), which ctest runs first and last. Tests that share a
+# thing do not run at the same time; without SHARES it is the machine, whose processes, cgroups and mounts they look at.
 function(chalk_test_properties test)
-  cmake_parse_arguments(arg "" "TIMEOUT" "" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;SHARES" "" ${ARGN})
+  if(NOT arg_SHARES)
+    set(arg_SHARES machine)
+  endif()
   set_tests_properties(${test} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED machine)
+    TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 FIXTURES_REQUIRED machine RESOURCE_LOCK ${arg_SHARES})
 endfunction()
 
 # chalk_build_whole(TARGET): with CHALK_WHOLE_BUILD its sources are compiled in batches, which halves the time of a build
@@ -17,13 +21,13 @@ endfunction()
 # All fuzz targets of all components.
 add_custom_target(fuzz_targets)
 
-# chalk_add_component(NAME [DEPENDS target...] [PRECOMPILE header...] [TEST_DEPENDS target...])
+# chalk_add_component(NAME [DEPENDS target...] [PRECOMPILE header...] [TEST_DEPENDS target...] [TEST_SHARES thing])
 #
 # A component is a top-level folder. Every *.cpp below it goes into the static library chalk_NAME, every
 # *.test.cpp into the executable chalk_NAME_tests, which ctest runs as NAME, and with CHALK_FUZZING every X.fuzz.cpp
 # becomes chalk_X_fuzz. A subfolder that holds a program of its own (with its own CMakeLists.txt) is left out.
 function(chalk_add_component name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;PRECOMPILE;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "TEST_SHARES" "DEPENDS;PRECOMPILE;TEST_DEPENDS" ${ARGN})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp")
   file(GLOB_RECURSE programs CONFIGURE_DEPENDS "*/CMakeLists.txt")
@@ -56,7 +60,7 @@ function(chalk_add_component name)
       target_precompile_headers(chalk_${name}_tests PRIVATE ${arg_PRECOMPILE} "<tests/support/catch.hpp>")
     endif()
     add_test(NAME ${name} COMMAND chalk_${name}_tests)
-    chalk_test_properties(${name} TIMEOUT 300)
+    chalk_test_properties(${name} TIMEOUT 300 SHARES ${arg_TEST_SHARES})
   endif()
 
   if(fuzzers AND CHALK_FUZZING)

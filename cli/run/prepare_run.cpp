@@ -196,7 +196,7 @@ step_result<void> open_default_runtime(boost::asio::io_context& io, prepared_run
     return {};
 }
 
-void remove_leftovers(prepared_runs& prepared) {
+void remove_leftovers(boost::asio::io_context& io, prepared_runs& prepared) {
     std::size_t removed = 0;
     const auto note = [&](const auto& left) {
         if (left) {
@@ -205,9 +205,10 @@ void remove_leftovers(prepared_runs& prepared) {
             prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
         }
     };
-    if (prepared.sandboxes) {
-        note(prepared.sandboxes->remove_leftovers(false));
-    }
+    // Of an earlier chalk, whether this one makes sandboxes or not: runs without them leave the sockets to their
+    // models.
+    const auto sandboxes = prepared.sandboxes ? prepared.sandboxes : make_namespaces_runtime(io, {});
+    note(sandboxes->remove_leftovers(false));
     note(actors::remove_left_places(false));
     if (removed > 0) {
         prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", removed));
@@ -270,7 +271,7 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     if (options.dry_run) {
         return prepared;
     }
-    remove_leftovers(*prepared);
+    remove_leftovers(io, *prepared);
     auto tasks = look_at_tasks(io, options, *prepared);
     if (!tasks) {
         return tasks.error();

@@ -95,6 +95,7 @@ class KilledSweeps(ChalkTest):
         fresh = ("--config", file, "--out", self.folder_of_sweep, *flags)
         process = self.started(*fresh)
         seen_between = 0
+        killed = set()
         for kill in range(KILLS):
             target = RUNS * (kill + 1) // (KILLS + 2)
             if kill == 0:
@@ -109,9 +110,12 @@ class KilledSweeps(ChalkTest):
                 time.sleep(random.uniform(0, 0.05))
                 os.kill(process.pid, signal.SIGKILL)
                 process.communicate(timeout=30)
+            killed.add(str(process.pid))
             process = self.started("resume", self.folder_of_sweep) if self.begun() else self.started(*fresh)
         out, err = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0, err[-3000:])
+        left = [name for name in os.listdir("/run/chalk") if name.split("-")[0] in killed] if os.path.isdir("/run/chalk") else []
+        self.assertEqual(left, [], "the next start removes the sockets of the runs of a chalk that was killed")
         self.assertGreater(seen_between, 0, "no kill fell between a transcript's rename and its journal commit")
 
         rows = export(self.folder_of_sweep)
