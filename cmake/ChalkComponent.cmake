@@ -14,7 +14,7 @@ endfunction()
 # from nothing and is a waste when one file changes. Tests stay apart: each has its own short names.
 function(chalk_build_whole target)
   if(CHALK_WHOLE_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 
