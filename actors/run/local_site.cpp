@@ -69,7 +69,7 @@ class local_site final : public harness_site {
                                 in_order = ended_in_order_]() mutable {
             auto how = last->remove(in_order);
             last.reset();
-            if (auto given = hand_over_artifacts(*run, *folders); how && !given) {
+            if (auto given = hand_over_artifacts(*run, *folders, false); how && !given) {
                 how = given.error();
             }
             caf::anon_send(to, site_removed{std::move(how)});

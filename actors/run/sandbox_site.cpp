@@ -62,13 +62,13 @@ result<void> make_output_places(const run_order& order, artifact_folders& folder
     return {};
 }
 
-result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders) {
+result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders, bool nobody_writes) {
     std::error_code ec;
     const fs::path& folder = order.artifacts_folder;
     if (order.prepare_only || folder.empty() || !fs::exists(folder, ec)) {
         return {};
     }
-    if (folders.take_back_empty(folder)) {
+    if (folders.take_back_empty(folder, nobody_writes)) {
         return {};
     }
     return give_to_owner_of(folder, folder.parent_path().empty() ? "." : folder.parent_path());
@@ -88,7 +88,7 @@ class sandbox_site final : public harness_site {
             sandbox_->kill();
             services_.pool->submit([last = std::move(sandbox_), run = order_, folders = services_.folders]() mutable {
                 last.reset();
-                static_cast<void>(hand_over_artifacts(*run, *folders)); // the run's own failure is told already
+                static_cast<void>(hand_over_artifacts(*run, *folders, false)); // the run's own failure is told already
             });
         }
     }
@@ -149,7 +149,7 @@ class sandbox_site final : public harness_site {
             [last = std::move(sandbox_), run = order_, folders = services_.folders, to = owner_]() mutable {
                 auto how = last->remove();
                 last.reset();
-                if (auto given = hand_over_artifacts(*run, *folders); how && !given) {
+                if (auto given = hand_over_artifacts(*run, *folders, how.has_value()); how && !given) {
                     how = given.error();
                 }
                 caf::anon_send(to, site_removed{std::move(how)});

@@ -25,8 +25,8 @@ struct site_services {
 /// gone. error_class::config with the path and the system's reason.
 [[nodiscard]] result<void> make_output_places(const run_order& order, artifact_folders& folders);
 
-/// Pool side of every run's end, when nothing writes there any more: an empty artifacts folder is taken back, any other
+/// Pool side of every run's end: an empty artifacts folder is taken back, any other
 /// is given to the owner of the folder that it lies in.
-[[nodiscard]] result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders);
+[[nodiscard]] result<void> hand_over_artifacts(const run_order& order, artifact_folders& folders, bool nobody_writes);
 
 } // namespace chalk::actors

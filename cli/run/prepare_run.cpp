@@ -13,6 +13,7 @@
 #include "protocol/core/sandbox_layout.hpp"
 #include "runtimes/image/cache.hpp"
 #include "runtimes/image/environment.hpp"
+#include "runtimes/namespaces/machine.hpp"
 #include "runtimes/namespaces/namespaces_runtime.hpp"
 
 #include <fmt/format.h>
@@ -196,7 +197,7 @@ step_result<void> open_default_runtime(boost::asio::io_context& io, prepared_run
     return {};
 }
 
-void remove_leftovers(boost::asio::io_context& io, prepared_runs& prepared) {
+void remove_leftovers(prepared_runs& prepared) {
     std::size_t removed = 0;
     const auto note = [&](const auto& left) {
         if (left) {
@@ -205,10 +206,12 @@ void remove_leftovers(boost::asio::io_context& io, prepared_runs& prepared) {
             prepared.notes.push_back("what an earlier chalk left could not all be removed: " + left.error().message);
         }
     };
-    // Of an earlier chalk, whether this one makes sandboxes or not: runs without them leave the sockets to their
-    // models.
-    const auto sandboxes = prepared.sandboxes ? prepared.sandboxes : make_namespaces_runtime(io, {});
-    note(sandboxes->remove_leftovers(false));
+    if (prepared.sandboxes) {
+        note(prepared.sandboxes->remove_leftovers(false));
+    } else {
+        // Runs without a sandbox have no cgroups, but leave the sockets to their models.
+        note(namespaces::remove_leftovers(namespaces::default_state_folder(), {}, false));
+    }
     note(actors::remove_left_places(false));
     if (removed > 0) {
         prepared.notes.push_back(fmt::format("removed {} leftovers of earlier runs", removed));
@@ -271,7 +274,7 @@ step_result<prepared_runs> prepare_runs(boost::asio::io_context& io, const run_o
     if (options.dry_run) {
         return prepared;
     }
-    remove_leftovers(io, *prepared);
+    remove_leftovers(*prepared);
     auto tasks = look_at_tasks(io, options, *prepared);
     if (!tasks) {
         return tasks.error();

@@ -57,7 +57,7 @@ struct prepared_runs {
 /// How a backend_uri is reached; what waits for one is said in the notes.
 [[nodiscard]] step_result<void> prepare_backend(prepared_runs& prepared, const own_keys& keys);
 /// What earlier chalks left goes; said in the notes.
-void remove_leftovers(boost::asio::io_context& io, prepared_runs& prepared);
+void remove_leftovers(prepared_runs& prepared);
 /// The environment's tasks, asked in a throwaway sandbox. Empty where nobody can be asked.
 [[nodiscard]] step_result<task_list> look_at_tasks(boost::asio::io_context& io, const run_options& options,
                                                    const prepared_runs& prepared);

@@ -135,7 +135,7 @@ step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_con
             return refused{exit_code::usage, fits.error().message};
         }
         if (site->environments_.empty() && !dry_run) {
-            remove_leftovers(io, one.prepared);
+            remove_leftovers(one.prepared);
         }
         common->sandboxes = one.prepared.sandboxes; // opened for the first one, shared by all
         if (!dry_run) {

@@ -67,6 +67,11 @@ class KilledSweeps(ChalkTest):
         return [(run, attempt) for run, attempt in open_
                 if (self.folder_of_sweep / f"runs/{run}/attempt-{attempt}/transcript.json").exists()]
 
+    @staticmethod
+    def state_folders(pids):
+        base = "/run/chalk" if os.geteuid() == 0 else os.path.join(os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "chalk")
+        return [name for name in (os.listdir(base) if os.path.isdir(base) else []) if name.split("-")[0] in pids]
+
     def kill_between_rename_and_commit(self, process):
         """Stops chalk to look; lets it go on until it stands between the two."""
         deadline = time.monotonic() + 60
@@ -96,6 +101,7 @@ class KilledSweeps(ChalkTest):
         process = self.started(*fresh)
         seen_between = 0
         killed = set()
+        left_by_kills = set()
         for kill in range(KILLS):
             target = RUNS * (kill + 1) // (KILLS + 2)
             if kill == 0:
@@ -111,11 +117,12 @@ class KilledSweeps(ChalkTest):
                 os.kill(process.pid, signal.SIGKILL)
                 process.communicate(timeout=30)
             killed.add(str(process.pid))
+            left_by_kills.update(self.state_folders(killed))
             process = self.started("resume", self.folder_of_sweep) if self.begun() else self.started(*fresh)
         out, err = process.communicate(timeout=1200)
         self.assertEqual(process.returncode, 0, err[-3000:])
-        left = [name for name in os.listdir("/run/chalk") if name.split("-")[0] in killed] if os.path.isdir("/run/chalk") else []
-        self.assertEqual(left, [], "the next start removes the sockets of the runs of a chalk that was killed")
+        self.assertTrue(left_by_kills, "a chalk that is killed leaves the sockets of its runs")
+        self.assertEqual(self.state_folders(killed), [], "the next start removes them")
         self.assertGreater(seen_between, 0, "no kill fell between a transcript's rename and its journal commit")
 
         rows = export(self.folder_of_sweep)

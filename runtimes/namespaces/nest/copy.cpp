@@ -1,7 +1,7 @@
 #include "runtimes/namespaces/nest/copy.hpp"
 
+#include "runtimes/namespaces/nest/init.hpp"
 #include "runtimes/namespaces/nest/pointers.hpp"
-#include "runtimes/namespaces/nest/program/init.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,19 +19,6 @@ namespace {
 char* command_line = nullptr;
 std::size_t command_line_size = 0;
 
-/// In place of the host's command line, which the sandbox must not show.
-void show(const std::vector<std::string>& argv) {
-    std::string title;
-    for (const std::string& one : argv) {
-        title.append(one).push_back('\0');
-    }
-    if (command_line_size > 0) {
-        std::memset(command_line, 0, command_line_size);
-        std::memcpy(command_line, title.data(), std::min(title.size(), command_line_size - 1));
-    }
-    ::prctl(PR_SET_NAME, "chalk");
-}
-
 [[noreturn]] void be_harness(const namespaces::sandbox_orders& orders, harness_entry harness) {
     ::setsid();
     ::close_range(init_owner_fd, ~0U, 0);
@@ -41,7 +28,8 @@ void show(const std::vector<std::string>& argv) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
         ::signal(signal, SIG_DFL);
     }
-    show(orders.argv);
+    show_command_line(orders.argv);
+    ::prctl(PR_SET_NAME, "chalk");
     std::vector<char*> variables = pointers(orders.environment, {});
     ::environ = variables.data();
     std::vector<char*> argv = pointers(orders.argv, {});
@@ -56,6 +44,17 @@ void remember_command_line(int argc, char** argv) {
     if (argc > 0) {
         command_line = argv[0];
         command_line_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
+    }
+}
+
+void show_command_line(const std::vector<std::string>& argv) {
+    std::string title;
+    for (const std::string& one : argv) {
+        title.append(one).push_back('\0');
+    }
+    if (command_line_size > 0) {
+        std::memset(command_line, 0, command_line_size);
+        std::memcpy(command_line, title.data(), std::min(title.size(), command_line_size - 1));
     }
 }
 

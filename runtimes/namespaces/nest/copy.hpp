@@ -4,6 +4,9 @@
 
 #include "runtimes/namespaces/orders.hpp"
 
+#include <string>
+#include <vector>
+
 #include <sys/types.h>
 
 namespace chalk::nest {
@@ -17,6 +20,9 @@ inline constexpr std::size_t title_room = 96;
 
 /// Remembers where the command line of this process lies, for the copies to come. Once, at the start.
 void remember_command_line(int argc, char** argv);
+
+/// In place of the host's command line, which the sandbox must not show.
+void show_command_line(const std::vector<std::string>& argv);
 
 /// Forks the harness from a sandbox's first process, which has arranged its descriptors (first_process.hpp). -1: errno.
 [[nodiscard]] pid_t start_copy(const namespaces::sandbox_orders& orders, harness_entry harness);

@@ -1,10 +1,10 @@
 #include "runtimes/namespaces/nest/first_process.hpp"
 
 #include "runtimes/confinement/firewall/netlink.hpp"
+#include "runtimes/namespaces/nest/init.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/pointers.hpp"
 #include "runtimes/namespaces/nest/privileges.hpp"
-#include "runtimes/namespaces/nest/program/init.hpp"
 #include "runtimes/namespaces/nest/trees.hpp"
 #include "runtimes/namespaces/nest/workshop.hpp"
 
@@ -127,11 +127,17 @@ void run(first_process what) {
     }
     what.socket = init_owner_fd; // where it is from now on
     const bool copies = what.orders.copy && what.harness != nullptr;
-    const pid_t copy = copies ? start_copy(what.orders, what.harness) : 0;
-    require(what, copy >= 0, "start the harness");
-    const std::string number = std::to_string(copy);
-    const std::vector<char*> argv = copies ? pointers({}, {"chalk-nest", "watch", number.c_str()})
-                                           : pointers(what.orders.argv, {"chalk-nest", "init"});
+    if (copies) {
+        // Before there is a harness: it has the same capabilities, and must never find this process open to it.
+        require(what, ::prctl(PR_SET_DUMPABLE, 0) == 0, "close the first process to others");
+        const pid_t copy = start_copy(what.orders, what.harness);
+        require(what, copy >= 0, "start the harness");
+        show_command_line({"chalk-nest", "watch"});
+        ::close_range(static_cast<unsigned>(init_owner_fd + 1), ~0U, 0);
+        // Executing something smaller here would take as long as a tenth of the sandbox, to save it some hundred KiB.
+        ::_exit(run_init(copy, nullptr, nullptr));
+    }
+    const std::vector<char*> argv = pointers(what.orders.argv, {"chalk-nest", "init"});
     const std::vector<char*> environment = pointers(what.orders.environment, {});
     ::fexecve(program, argv.data(), environment.data());
     give_up(what, because("become init", errno));

@@ -48,7 +48,8 @@ void replace(int program, off_t offset, std::uintptr_t begin, std::size_t size, 
     const std::uintptr_t aligned = (start + huge_page - 1) / huge_page * huge_page;
     void* copy = reinterpret_cast<void*>(aligned);
     void* original = reinterpret_cast<void*>(begin);
-    // A kernel that forbids code in anonymous memory says so here, before anything has changed.
+    // A kernel that forbids code in anonymous memory says so before anything has changed. Should the last call fail for
+    // want of the kernel's own memory, the original is gone already and the helper ends, as it would at the next fork.
     const bool moved =
         ::mprotect(copy, size, PROT_READ | PROT_WRITE) == 0 && ::madvise(copy, size, MADV_HUGEPAGE) == 0 &&
         read_all(program, static_cast<char*>(copy), size, offset) && ::mprotect(copy, size, protection) == 0 &&

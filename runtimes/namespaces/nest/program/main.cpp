@@ -1,10 +1,9 @@
 /// chalk-nest nest FD           the helper of one chalk, its socket at descriptor FD (nest.hpp)
 /// chalk-nest init PROGRAM...   a sandbox's first process (init.hpp)
-/// chalk-nest watch PID         the same, over a harness that runs
 /// chalk-nest give ...          changes owners of files (give.hpp)
+#include "runtimes/namespaces/nest/init.hpp"
 #include "runtimes/namespaces/nest/nest.hpp"
 #include "runtimes/namespaces/nest/program/give.hpp"
-#include "runtimes/namespaces/nest/program/init.hpp"
 
 #include <cstdlib>
 #include <string_view>
@@ -19,9 +18,6 @@ int main(int argc, char** argv, char** environment) {
     }
     if (role == "init") {
         return chalk::nest::run_init(0, argv + 2, environment);
-    }
-    if (role == "watch") {
-        return chalk::nest::run_init(std::atoi(argv[2]), nullptr, environment);
     }
     return 2; // started by chalk alone; there is nothing for a user here
 }

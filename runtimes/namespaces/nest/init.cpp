@@ -1,4 +1,4 @@
-#include "runtimes/namespaces/nest/program/init.hpp"
+#include "runtimes/namespaces/nest/init.hpp"
 
 #include "protocol/core/unique_fd.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
