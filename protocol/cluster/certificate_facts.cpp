@@ -19,17 +19,32 @@ std::string asn1_bytes(const ASN1_STRING* text) {
 } // namespace
 
 result<certificate_owner> parse_certificate(std::string_view pem, std::string_view whose) {
+    ::ERR_clear_error();
     const auto text = bio_over(pem);
-    certificate_owner first(text ? ::PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr);
+    certificate_owner first(text ? ::PEM_read_bio_X509(text.get(), nullptr, no_passphrase, nullptr) : nullptr);
     if (!first) {
         return unreadable(whose, "no certificate in PEM");
     }
     // A second one would be left out of account silently.
-    if (certificate_owner second(::PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr)); second) {
+    if (certificate_owner second(::PEM_read_bio_X509(text.get(), nullptr, no_passphrase, nullptr)); second) {
         return unreadable(whose, "several certificates, and must be one");
     }
-    ::ERR_clear_error();
+    if (!at_pem_end()) {
+        return unreadable(whose, "followed by something broken");
+    }
     return first;
+}
+
+result<key_owner> parse_key(std::string_view pem, const X509& certificate, std::string_view whose) {
+    const auto text = bio_over(pem);
+    key_owner key(text ? ::PEM_read_bio_PrivateKey(text.get(), nullptr, no_passphrase, nullptr) : nullptr);
+    if (!key) {
+        return unreadable(whose, "no private key in PEM, or encrypted");
+    }
+    if (::X509_check_private_key(&certificate, key.get()) != 1) {
+        return unreadable(whose, "not the one of its certificate");
+    }
+    return key;
 }
 
 result<validity> validity_of(const X509& certificate) {

@@ -34,11 +34,6 @@ std::array<certificate_extension, 6> node_extensions(const node_name& name) {
     }};
 }
 
-/// Never asks at a terminal, as OpenSSL would for an encrypted key.
-int no_passphrase(char*, int, int, void*) {
-    return -1;
-}
-
 bool set_serial(X509& certificate, const serial_number& serial) {
     const auto number = to_asn1(serial);
     return number && ::X509_set_serialNumber(&certificate, number.get()) == 1;
@@ -124,15 +119,11 @@ result<authority> authority::load(const certified_key& pem) {
     if (::X509_check_ca(certificate->get()) == 0) {
         return unreadable("the authority's certificate", "not one that may sign others");
     }
-    const auto text = bio_over(pem.key);
-    key_owner key(text ? ::PEM_read_bio_PrivateKey(text.get(), nullptr, no_passphrase, nullptr) : nullptr);
+    auto key = parse_key(pem.key, **certificate, "the authority's key");
     if (!key) {
-        return unreadable("the authority's key", "no private key in PEM, or encrypted");
+        return key.error();
     }
-    if (::X509_check_private_key(certificate->get(), key.get()) != 1) {
-        return unreadable("the authority's key", "not the one of its certificate");
-    }
-    return authority(std::move(*certificate), std::move(key));
+    return authority(std::move(*certificate), std::move(*key));
 }
 
 result<certified_key> authority::pem() const {

@@ -57,6 +57,8 @@ class authority {
 
 /// Exactly one certificate. `whose` begins the message: error_class::config.
 [[nodiscard]] result<certificate_owner> parse_certificate(std::string_view pem, std::string_view whose);
+/// The key of `certificate`. `whose` as above.
+[[nodiscard]] result<key_owner> parse_key(std::string_view pem, const X509& certificate, std::string_view whose);
 
 [[nodiscard]] result<validity> validity_of(const X509& certificate);
 /// Its subject's common name: what an authority's cluster is called. Of a node it proves nothing.

@@ -2,7 +2,7 @@
 
 #include "tests/support/catch.hpp"
 
-#include <openssl/pem.h>
+#include <openssl/err.h>
 
 #include <set>
 
@@ -133,6 +133,24 @@ TEST_CASE("an encrypted key is refused, and nobody is asked for its passphrase")
     const auto read = authority::load({ours.pem().value().certificate, text_of(*text)});
     REQUIRE_FALSE(read);
     CHECK(read.error().message == "the authority's key is no private key in PEM, or encrypted");
+}
+
+TEST_CASE("one certificate is read, whole, and nobody is asked for a passphrase") {
+    const auto pem = new_authority().pem().value().certificate;
+    const auto why = [](const std::string& text) {
+        const auto read = parse_certificate(text, "it");
+        REQUIRE_FALSE(read);
+        return read.error().message;
+    };
+    CHECK(parse_certificate("comment\n" + pem + "comment\n", "it"));
+    CHECK(why(pem.substr(0, 200)) == "it is no certificate in PEM");
+    CHECK(why(pem + pem) == "it is several certificates, and must be one");
+    CHECK(why(pem + "-----BEGIN CERTIFICATE-----\nAAAA") == "it is followed by something broken");
+    auto locked = pem;
+    locked.insert(locked.find('\n') + 1,
+                  "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,000102030405060708090a0b0c0d0e0f\n\n");
+    CHECK(why(locked) == "it is no certificate in PEM");
+    CHECK(::ERR_peek_error() == 0);
 }
 
 TEST_CASE("a list of revoked certificates has what was put in, and lasts as long as its authority") {

@@ -4,9 +4,13 @@
 #include "protocol/cluster/certificates.hpp"
 #include "protocol/cluster/revocation_list.hpp"
 
+#include <fmt/format.h>
+#include <openssl/pem.h>
+
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace chalk::cluster::test {
 
@@ -24,6 +28,11 @@ inline validity days(int from, int until) {
 
 inline authority new_authority(const char* called = "testing", const validity& valid = days(-100, 100)) {
     return authority::create(name(called), valid).value();
+}
+
+/// A small number, for tests that revoke by it.
+inline serial_number serial(unsigned number) {
+    return {fmt::format("{:032x}", number)};
 }
 
 inline certificate_owner issued_by(const authority& by, const char* called, const validity& valid = days(-1, 10)) {
@@ -66,6 +75,43 @@ inline std::vector<odd_extension> with_usual(std::vector<odd_extension> extensio
     extensions.push_back({NID_subject_key_identifier, "hash"});
     extensions.push_back({NID_authority_key_identifier, "keyid:always"});
     return extensions;
+}
+
+template<class Write>
+std::string pem_by(const Write& write) {
+    const bio_owner text(::BIO_new(::BIO_s_mem()));
+    if (write(text.get()) != 1) {
+        throw std::runtime_error("cannot write PEM");
+    }
+    return text_of(*text);
+}
+
+/// A node's, with any names and uses, in the notation of OpenSSL's configuration files.
+inline certified_key odd_node_pem(const authority& by, const std::string& alternative_names,
+                                  const char* uses = "clientAuth,serverAuth") {
+    const key_owner key(::EVP_EC_gen("P-256"));
+    std::vector<odd_extension> extensions = {{NID_ext_key_usage, uses}};
+    if (!alternative_names.empty()) {
+        extensions.push_back({NID_subject_alt_name, alternative_names.c_str()});
+    }
+    const auto made = odd_certificate(by.certificate(), by.key(), *key, "odd", with_usual(std::move(extensions)));
+    return {pem_by([&](BIO* out) { return ::PEM_write_bio_X509(out, made.get()); }), pem_by([&](BIO* out) {
+                return ::PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+            })};
+}
+
+inline std::string list_of(const authority& by, const revocations& revoked = {}, wall_time at = now()) {
+    return write_revocation_list(by, revoked, at).value();
+}
+
+/// A list that should have been renewed a minute ago.
+inline std::string outdated_list_of(const authority& by) {
+    const auto list = parse_revocation_list(list_of(by), by.certificate()).value();
+    ::X509_CRL_set1_nextUpdate(list.get(), to_asn1(now() - std::chrono::minutes(1)).get());
+    if (::X509_CRL_sign(list.get(), &by.key(), ::EVP_sha256()) <= 0) {
+        throw std::runtime_error("cannot sign");
+    }
+    return pem_by([&](BIO* out) { return ::PEM_write_bio_X509_CRL(out, list.get()); });
 }
 
 } // namespace chalk::cluster::test

@@ -22,7 +22,7 @@ enum class channel : std::uint8_t {
 /// own end of a TLS 1.3 handshake for being let in, before the other side has looked at its certificate.
 enum class welcome : char {
     admitted = 'A',
-    not_allowed = 'N', ///< its name is not on the allow list
+    not_allowed = 'N', ///< its name is not on the allow list, or its certificate no longer good
     full = 'F',        ///< as many connections as there may be, of all or of this name
     no_channel = 'C',  ///< it asked for no channel
 };

@@ -46,9 +46,10 @@ struct made_cluster {
     }
     [[nodiscard]] auto revoke(const char* node) const { return revoke_certificates(folder, name(node), now()); }
     [[nodiscard]] peer_result<node_name> let_in(const std::string& pem) const {
-        const auto check =
-            peer_check::make(read_or_empty(authority_file(folder)), read_or_empty(revoked_file(folder)), {}).value();
-        return check.verify(*parse_certificate(pem, "the test's").value(), peer_side::connects);
+        const auto check = peer_check::make(read_or_empty(authority_file(folder)), read_or_empty(revoked_file(folder)),
+                                            allow_list::everyone())
+                               .value();
+        return check.verify(*parse_certificate(pem, "the test's").value(), tls_role::connects);
     }
     [[nodiscard]] std::string pem_of(const char* node) const {
         return read_or_empty(certificate_file(folder, name(node)));
@@ -149,7 +150,7 @@ TEST_CASE("a revoked certificate is refused, is revoked once, and makes room for
     REQUIRE(made.issue("node2"));
     const auto lost = made.pem_of("node1");
     CHECK(made.revoke("node1").value().size() == 1);
-    CHECK(made.let_in(lost).error().fault == peer_fault::revoked);
+    CHECK(made.let_in(lost).error().reason == refusal_reason::revoked);
     CHECK(made.let_in(made.pem_of("node2")) == name("node2"));
 
     const auto again = made.revoke("node1");
@@ -160,7 +161,7 @@ TEST_CASE("a revoked certificate is refused, is revoked once, and makes room for
 
     REQUIRE(made.issue("node1"));
     CHECK(made.let_in(made.pem_of("node1")) == name("node1"));
-    CHECK(made.let_in(lost).error().fault == peer_fault::revoked);
+    CHECK(made.let_in(lost).error().reason == refusal_reason::revoked);
     const auto listed = list_certificates(made.folder).value().certificates;
     REQUIRE(listed.size() == 3);
     CHECK(listed[0].revoked);
@@ -179,14 +180,14 @@ TEST_CASE("a certificate is revoked by name when its files are gone, and so are 
     }
     CHECK(made.revoke("node1").value().size() == 3);
     for (const auto& pem : old) {
-        CHECK(made.let_in(pem).error().fault == peer_fault::revoked);
+        CHECK(made.let_in(pem).error().reason == refusal_reason::revoked);
     }
 }
 
 TEST_CASE("an expired certificate makes room for another") {
     const made_cluster made;
     REQUIRE(issue_certificate(made.folder, name("node1"), std::chrono::days(1), now() - std::chrono::days(3)));
-    CHECK(made.let_in(made.pem_of("node1")).error().fault == peer_fault::expired);
+    CHECK(made.let_in(made.pem_of("node1")).error().reason == refusal_reason::expired);
     REQUIRE(made.issue("node1"));
     CHECK(made.let_in(made.pem_of("node1")) == name("node1"));
 }

@@ -17,25 +17,12 @@ dial_error error_of_connect(const error_code& failed) {
     return failed == error::timed_out ? dial_error::too_slow : dial_error::unreachable;
 }
 
-bool is_about_a_certificate(refusal_reason reason) {
-    switch (reason) {
-    case refusal_reason::foreign_ca:
-    case refusal_reason::expired:
-    case refusal_reason::not_yet_valid:
-    case refusal_reason::revoked:
-    case refusal_reason::bad_certificate:
-        return true;
-    default:
-        return false;
-    }
-}
-
 } // namespace
 
 dial_attempt::dial_attempt(boost::asio::io_context& io, std::shared_ptr<dialer_state> state, dial_target target,
                            std::function<void(dialed)> done)
-    : io_(io), state_(std::move(state)), credentials_(state_->credentials), target_(std::move(target)),
-      done_(std::move(done)), deadline_(io), resolver_(io), socket_(io) {}
+    : io_(io), state_(std::move(state)), target_(std::move(target)), done_(std::move(done)), deadline_(io),
+      resolver_(io), socket_(io) {}
 
 void dial_attempt::start() {
     deadline_.expires_after(target_.deadline);
@@ -81,7 +68,7 @@ void dial_attempt::connect(std::vector<tcp::endpoint> where) {
 void dial_attempt::connected(const tcp::endpoint& peer) {
     address_ = address_text(peer);
     tune_peer_socket(socket_, target_.vanished_after);
-    auto made = tls_stream::on(std::move(socket_), *credentials_, tls_role::connects);
+    auto made = tls_stream::on(std::move(socket_), state_->credentials, tls_role::connects);
     if (!made) {
         return fail(dial_error::unreachable, made.error().message);
     }
@@ -102,17 +89,25 @@ void dial_attempt::shake_hands() {
     }
 }
 
+/// Nothing, and failed, where it is nobody to talk to.
+std::optional<known_peer> dial_attempt::believed_peer() {
+    auto peer = stream_->peer(*state_->credentials);
+    if (!peer) {
+        const auto& why = peer.error();
+        fail(why.reason == refusal_reason::not_allowed ? dial_error::wrong_name : dial_error::bad_certificate,
+             why.message, why.reason);
+        return std::nullopt;
+    }
+    if (target_.expected_name && peer->name != *target_.expected_name) {
+        fail(dial_error::wrong_name, fmt::format("it is {}, not {}", peer->name.str(), target_.expected_name->str()));
+        return std::nullopt;
+    }
+    return std::move(*peer);
+}
+
 void dial_attempt::hands_shaken() {
-    certificate_ = stream_->peer();
-    if (!certificate_) {
-        return fail(dial_error::bad_certificate, "it showed no certificate");
-    }
-    const auto& name = certificate_->name();
-    if (name.empty()) {
-        return fail(dial_error::bad_certificate, "its certificate has no single DNS name");
-    }
-    if (!target_.expected_name.empty() && name != target_.expected_name) {
-        return fail(dial_error::wrong_name, fmt::format("it is {}, not {}", name, target_.expected_name));
+    if (!believed_peer()) {
+        return;
     }
     if (stream_->alpn() != alpn_name(target_.wanted)) {
         return fail(dial_error::not_a_peer, fmt::format("it does not offer {}", alpn_name(target_.wanted)));
@@ -149,19 +144,17 @@ void dial_attempt::welcomed(welcome answer) {
     default:
         return fail(dial_error::not_a_peer, "its first byte means nothing to us");
     }
-    // At the very end, so that a reload that came in between counts.
-    if (const auto problem = state_->credentials->check(*certificate_, tls_role::accepts)) {
-        return fail(dial_error::bad_certificate, fmt::format("its certificate: {}", problem->text));
-    }
-    if (!state_->allowed.allows(certificate_->name())) {
-        return fail(dial_error::wrong_name, fmt::format("{} is not on our allow list", certificate_->name()));
+    // Again at the very end, so that a reload that came in between counts.
+    auto peer = believed_peer();
+    if (!peer) {
+        return;
     }
     auto pair = make_local_pair(io_);
     if (!pair) {
         return fail(dial_error::unreachable, pair.error().message);
     }
-    peer_connection made{certificate_->name(), target_.wanted, address_, std::move(pair->theirs)};
-    state_->peers->add(std::move(*stream_), std::move(pair->ours), std::move(*certificate_), address_);
+    peer_connection made{peer->name, target_.wanted, address_, std::move(pair->theirs)};
+    state_->peers->add(std::move(*stream_), std::move(pair->ours), std::move(*peer), address_);
     stream_.reset();
     finish(std::move(made));
 }
@@ -177,8 +170,8 @@ void dial_attempt::broken() {
     if (fault.by_peer) {
         return fail(dial_error::not_admitted, fmt::format("it will not have our certificate ({})", fault.text));
     }
-    if (is_about_a_certificate(fault.reason)) {
-        return fail(dial_error::bad_certificate, fmt::format("its certificate: {}", fault.text));
+    if (is_about_certificate(fault.reason)) {
+        return fail(dial_error::bad_certificate, fault.text, fault.reason);
     }
     if (fault.reason == refusal_reason::left) {
         return fail(dial_error::closed, fmt::format("it hung up ({})", fault.text));
@@ -194,8 +187,8 @@ void dial_attempt::wait_for(tls_step wanted, void (dial_attempt::*then)()) {
     });
 }
 
-void dial_attempt::fail(dial_error code, std::string_view why) {
-    finish(dial_failure{code, fmt::format("cannot connect to {}:{}: {}", target_.host, target_.port, why)});
+void dial_attempt::fail(dial_error code, std::string_view why, std::optional<refusal_reason> reason) {
+    finish(dial_failure{code, fmt::format("cannot connect to {}:{}: {}", target_.host, target_.port, why), reason});
 }
 
 void dial_attempt::finish(dialed outcome) {

@@ -15,7 +15,6 @@ namespace chalk::cluster {
 /// What a dialer believes and whom it has connected.
 struct dialer_state {
     std::shared_ptr<const tls_credentials> credentials;
-    allow_list allowed;
     std::shared_ptr<open_peers> peers = std::make_shared<open_peers>(tls_role::accepts);
 };
 
@@ -37,20 +36,19 @@ class dial_attempt : public std::enable_shared_from_this<dial_attempt> {
     void read_welcome();
     void welcomed(welcome answer);
     void broken();
+    std::optional<known_peer> believed_peer();
     void wait_for(tls_step wanted, void (dial_attempt::*then)());
-    void fail(dial_error code, std::string_view why);
+    void fail(dial_error code, std::string_view why, std::optional<refusal_reason> reason = {});
     void finish(dialed outcome);
 
     boost::asio::io_context& io_;
     std::shared_ptr<dialer_state> state_;
-    std::shared_ptr<const tls_credentials> credentials_; ///< those that it began with
     dial_target target_;
     std::function<void(dialed)> done_; ///< empty once it was called
     boost::asio::steady_timer deadline_;
     tcp::resolver resolver_;
     tcp::socket socket_; ///< until it is connected
     std::optional<tls_stream> stream_;
-    std::optional<shown_certificate> certificate_;
     std::string address_;
 };
 

@@ -14,9 +14,8 @@ namespace {
 /// Everything but the constructor runs on the io thread.
 class dialer_core : public std::enable_shared_from_this<dialer_core> {
   public:
-    dialer_core(boost::asio::io_context& io, std::shared_ptr<const tls_credentials> credentials, allow_list allowed)
-        : io_(io) {
-        use(std::move(credentials), std::move(allowed));
+    dialer_core(boost::asio::io_context& io, std::shared_ptr<const tls_credentials> credentials) : io_(io) {
+        use(std::move(credentials));
     }
 
     void dial(dial_target target, std::function<void(dialed)> done) {
@@ -25,11 +24,10 @@ class dialer_core : public std::enable_shared_from_this<dialer_core> {
         attempts_.push_back(made);
         made->start();
     }
-    void use(std::shared_ptr<const tls_credentials> credentials, allow_list allowed) {
+    void use(std::shared_ptr<const tls_credentials> credentials) {
         state_->credentials = std::move(credentials);
-        state_->allowed = std::move(allowed);
         // Whoever has the socket sees the cut.
-        (void)state_->peers->recheck(*state_->credentials, state_->allowed);
+        (void)state_->peers->recheck(state_->credentials->peers());
     }
     void close() {
         for (const auto& one : std::exchange(attempts_, {})) {
@@ -59,13 +57,11 @@ class dialer_handle final : public dialer {
         });
     }
     [[nodiscard]] result<void> reload(const tls_identity& identity, allow_list allowed) override {
-        auto credentials = tls_credentials::read(identity);
+        auto credentials = tls_credentials::read(identity, std::move(allowed));
         if (!credentials) {
             return credentials.error();
         }
-        boost::asio::post(core_->io(), [core = core_, made = *credentials, names = std::move(allowed)]() mutable {
-            core->use(std::move(made), std::move(names));
-        });
+        boost::asio::post(core_->io(), [core = core_, made = *credentials]() mutable { core->use(std::move(made)); });
         return {};
     }
 
@@ -81,12 +77,11 @@ void throw_exception_from_error(const dial_failure& why, const boost::source_loc
 
 result<std::shared_ptr<dialer>> dialer::make(boost::asio::io_context& io, const tls_identity& identity,
                                              allow_list allowed) {
-    auto credentials = tls_credentials::read(identity);
+    auto credentials = tls_credentials::read(identity, std::move(allowed));
     if (!credentials) {
         return credentials.error();
     }
-    return std::make_shared<dialer_handle>(
-        std::make_shared<dialer_core>(io, std::move(*credentials), std::move(allowed)));
+    return std::make_shared<dialer_handle>(std::make_shared<dialer_core>(io, std::move(*credentials)));
 }
 
 } // namespace chalk::cluster

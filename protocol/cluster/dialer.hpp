@@ -6,6 +6,7 @@
 
 #include "protocol/cluster/allow_list.hpp"
 #include "protocol/cluster/peer_connection.hpp"
+#include "protocol/cluster/refusal.hpp"
 #include "protocol/cluster/tls_identity.hpp"
 #include "protocol/core/result.hpp"
 #include "protocol/core/units.hpp"
@@ -14,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace chalk::cluster {
 
@@ -21,9 +23,9 @@ struct dial_target {
     std::string host; ///< a name or an address
     std::uint16_t port = 0;
     channel wanted = channel::control;
-    std::string expected_name{};   ///< empty: whoever is on the allow list
-    milliseconds deadline{10'000}; ///< for all of it, from the name's resolution to being let in
-    seconds vanished_after{30};    ///< as in front_settings
+    std::optional<node_name> expected_name{}; ///< none: whoever is on the allow list
+    milliseconds deadline{10'000};            ///< for all of it, from the name's resolution to being let in
+    seconds vanished_after{30};               ///< as in front_settings
 };
 
 enum class dial_error : std::uint8_t {
@@ -33,15 +35,16 @@ enum class dial_error : std::uint8_t {
     too_slow,        ///< the deadline passed
     closed,          ///< it hung up before we were in: its limits, perhaps
     not_a_peer,      ///< what answers speaks no TLS 1.3, or not our channels
-    bad_certificate, ///< its certificate: the message says what of it
-    wrong_name,      ///< a good certificate, of somebody else
+    bad_certificate, ///< its certificate; `reason` says what of it
+    wrong_name,      ///< a good certificate, of another than we expect or allow
     not_admitted,    ///< it will not have us: our certificate, our name, or it is full
     stopped,         ///< the dialer's end
 };
 
 struct dial_failure {
     dial_error code = dial_error::stopped;
-    std::string message; ///< names host, port and cause
+    std::string message;                    ///< names host, port and cause
+    std::optional<refusal_reason> reason{}; ///< where we refused its certificate or name
 };
 [[noreturn]] void throw_exception_from_error(const dial_failure& why, const boost::source_location&);
 using dialed = boost::system::result<peer_connection, dial_failure>;

@@ -36,8 +36,8 @@ struct odd_server {
 };
 
 struct caller {
-    caller() : dialing(*dialer::make(io.context(), ours.identity("node-1", 11), allow_list({"hub", "hub-2"}))) {}
-    dial_failure failure_at(std::uint16_t port, const std::string& expected_name = {},
+    caller() : dialing(*dialer::make(io.context(), ours.identity("node-1", 11), only({"hub", "hub-2"}))) {}
+    dial_failure failure_at(std::uint16_t port, const std::optional<node_name>& expected_name = {},
                             milliseconds deadline = milliseconds(8000)) {
         auto outcome =
             dial(*dialing, {.host = "127.0.0.1", .port = port, .expected_name = expected_name, .deadline = deadline});
@@ -71,47 +71,56 @@ bool mentions(const dial_failure& why, std::string_view word) {
 TEST_CASE("a dialer says what is wrong with the other side's certificate") {
     caller node;
     const test_authority theirs;
-    const auto foreign = node.failure_with({.shows = theirs.issue({.dns_names = {"hub"}})});
+    const auto foreign = node.failure_with({.shows = theirs.issue("hub")});
     CHECK(foreign.code == dial_error::bad_certificate);
-    CHECK(mentions(foreign, "authority"));
-    const auto expired =
-        node.failure_with({.shows = node.ours.issue({.dns_names = {"hub"}, .begins = -7200, .ends = -60})});
+    CHECK(foreign.reason == refusal_reason::foreign_authority);
+    CHECK(mentions(foreign, "the certificate of hub is not signed by this cluster's authority"));
+    const auto expired = node.failure_with({.shows = node.ours.issue("hub", 1, days(-10, -1))});
     CHECK(expired.code == dial_error::bad_certificate);
-    CHECK(mentions(expired, "expired"));
-    CHECK(node.failure_with({.shows = node.ours.issue({})}).code == dial_error::bad_certificate);
-    const auto stranger = node.failure_with({.shows = node.ours.issue({.dns_names = {"node-9"}})});
+    CHECK(expired.reason == refusal_reason::expired);
+    CHECK(mentions(expired, "the certificate of hub has expired"));
+    const auto nameless = node.failure_with({.shows = odd_node_pem(*node.ours, "")});
+    CHECK(nameless.code == dial_error::bad_certificate);
+    CHECK(nameless.reason == refusal_reason::no_single_name);
+    CHECK(node.failure_with({.shows = odd_node_pem(*node.ours, "DNS:hub", "clientAuth")}).reason ==
+          refusal_reason::wrong_use);
+    CHECK(node.failure_with({.shows = (*node.ours).pem().value()}).reason == refusal_reason::not_a_node);
+    const auto stranger = node.failure_with({.shows = node.ours.issue("node-9")});
     CHECK(stranger.code == dial_error::wrong_name);
+    CHECK(stranger.reason == refusal_reason::not_allowed);
     CHECK(mentions(stranger, "node-9"));
 
     auto identity = node.ours.identity("node-1", 11);
-    identity.crl_pem = node.ours.revocations({13});
-    REQUIRE(node.dialing->reload(identity, allow_list({"hub"})));
-    const auto revoked = node.failure_with({.shows = node.ours.issue({.dns_names = {"hub"}, .serial = 13})});
+    identity.crl_pem = node.ours.revoking(13);
+    REQUIRE(node.dialing->reload(identity, only({"hub"})));
+    const auto revoked = node.failure_with({.shows = node.ours.issue("hub", 13)});
     CHECK(revoked.code == dial_error::bad_certificate);
+    CHECK(revoked.reason == refusal_reason::revoked);
     CHECK(mentions(revoked, "revoked"));
 }
 
 TEST_CASE("a dialer refuses another than it expects, and takes the one that it does") {
     caller node;
-    watched_front hub(node.ours.identity("hub"), allow_list({"node-1"}));
-    const auto wrong = node.failure_at(hub->port(), "hub-2");
+    watched_front hub(node.ours.identity("hub"), only({"node-1"}));
+    const auto wrong = node.failure_at(hub->port(), name("hub-2"));
     CHECK(wrong.code == dial_error::wrong_name);
-    CHECK(mentions(wrong, "hub-2"));
-    const auto right = dial(*node.dialing, {.host = "localhost", .port = hub->port(), .expected_name = "hub"});
+    CHECK_FALSE(wrong.reason); // nothing is wrong with it, but that it is another
+    CHECK(mentions(wrong, "it is hub, not hub-2"));
+    const auto right = dial(*node.dialing, {.host = "localhost", .port = hub->port(), .expected_name = name("hub")});
     REQUIRE(right);
-    CHECK(right->name == "hub");
+    CHECK(right->name == name("hub"));
 }
 
 TEST_CASE("a dialer says what the front has against it") {
     caller node;
-    watched_front closed(node.ours.identity("hub"), allow_list({"node-2"}));
+    watched_front closed(node.ours.identity("hub"), only({"node-2"}));
     const auto not_allowed = node.failure_at(closed->port());
     CHECK(not_allowed.code == dial_error::not_admitted);
     CHECK(mentions(not_allowed, "allow list"));
 
     auto identity = node.ours.identity("hub");
-    identity.crl_pem = node.ours.revocations({11});
-    watched_front wary(identity, allow_list({"node-1"}));
+    identity.crl_pem = node.ours.revoking(11);
+    watched_front wary(identity, only({"node-1"}));
     const auto revoked = node.failure_at(wary->port());
     CHECK(revoked.code == dial_error::not_admitted);
     CHECK(mentions(revoked, "revoked"));
@@ -119,7 +128,7 @@ TEST_CASE("a dialer says what the front has against it") {
 
 TEST_CASE("a dialer names what answers but is no peer") {
     caller node;
-    const auto good = node.ours.issue({.dns_names = {"hub"}});
+    const auto good = node.ours.issue("hub");
     const auto old =
         node.failure_with({.shows = good, .lowest_version = TLS1_2_VERSION, .highest_version = TLS1_2_VERSION});
     CHECK(old.code == dial_error::not_a_peer);
@@ -141,7 +150,7 @@ TEST_CASE("a dialer ends at its deadline, whatever the other side leaves out") {
     caller node;
     odd_server silent([](unique_fd socket) { (void)is_over(socket.get()); });
     CHECK(node.failure_at(silent.port, {}, milliseconds(200)).code == dial_error::too_slow);
-    const auto good = node.ours.issue({.dns_names = {"hub"}});
+    const auto good = node.ours.issue("hub");
     odd_server no_welcome([&](unique_fd socket) {
         raw_tls peer(std::move(socket), {.shows = good}, tls_role::accepts);
         CHECK(peer.handshake());

@@ -23,13 +23,11 @@ class front_handle final : public front {
     [[nodiscard]] std::size_t peers() const noexcept override { return core_->peers(); }
 
     [[nodiscard]] result<void> reload(const tls_identity& identity, allow_list allowed) override {
-        auto credentials = tls_credentials::read(identity);
+        auto credentials = tls_credentials::read(identity, std::move(allowed));
         if (!credentials) {
             return credentials.error();
         }
-        boost::asio::post(core_->io(), [core = core_, made = *credentials, names = std::move(allowed)]() mutable {
-            core->use(std::move(made), std::move(names));
-        });
+        boost::asio::post(core_->io(), [core = core_, made = *credentials]() mutable { core->use(std::move(made)); });
         return {};
     }
 
@@ -41,12 +39,11 @@ class front_handle final : public front {
 
 result<std::shared_ptr<front>> front::listen(boost::asio::io_context& io, const tls_identity& identity,
                                              allow_list allowed, front_settings settings, front_events events) {
-    auto credentials = tls_credentials::read(identity);
+    auto credentials = tls_credentials::read(identity, std::move(allowed));
     if (!credentials) {
         return credentials.error();
     }
-    auto core = std::make_shared<front_core>(io, std::move(*credentials), std::move(allowed), std::move(settings),
-                                             std::move(events));
+    auto core = std::make_shared<front_core>(io, std::move(*credentials), std::move(settings), std::move(events));
     if (auto opened = core->open(); !opened) {
         return opened.error();
     }

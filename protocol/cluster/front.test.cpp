@@ -20,8 +20,8 @@ namespace {
 /// A front and a dialer that know each other.
 struct honest_pair {
     explicit honest_pair(const front_settings& settings = {})
-        : listening(ours.identity("hub"), allow_list({"node-1", "node-2"}), settings),
-          dialing(*dialer::make(listening.io().context(), ours.identity("node-1", 11), allow_list({"hub"}))) {}
+        : listening(ours.identity("hub"), only({"node-1", "node-2"}), settings),
+          dialing(*dialer::make(listening.io().context(), ours.identity("node-1", 11), only({"hub"}))) {}
     dialed dial_hub(channel wanted = channel::control) {
         return dial(*dialing, {.host = "127.0.0.1", .port = listening->port(), .wanted = wanted});
     }
@@ -68,9 +68,9 @@ TEST_CASE("an honest pair moves 8 MiB both ways at once, and ends one direction 
     auto near = pair.dial_hub(channel::bulk);
     REQUIRE(near);
     auto far = pair.listening.next_peer();
-    CHECK(near->name == "hub");
+    CHECK(near->name == name("hub"));
     CHECK(near->wanted == channel::bulk);
-    CHECK(far.name == "node-1");
+    CHECK(far.name == name("node-1"));
     CHECK(far.wanted == channel::bulk);
     CHECK(far.address.starts_with("127.0.0.1:"));
 
@@ -134,8 +134,8 @@ TEST_CASE("a cut is seen also by a side that does not read") {
 
 TEST_CASE("a peer that reads nothing is given a bounded number of bytes, and all of them later") {
     honest_pair pair;
-    raw_tls peer(raw_connection(pair.listening->port(), "127.0.0.1", 32 * 1024),
-                 {.shows = pair.ours.issue({.dns_names = {"node-2"}})}, tls_role::connects);
+    raw_tls peer(raw_connection(pair.listening->port(), "127.0.0.1", 32 * 1024), {.shows = pair.ours.issue("node-2")},
+                 tls_role::connects);
     REQUIRE(peer.handshake());
     REQUIRE(peer.read(1) == "A");
     auto far = pair.listening.next_peer();
@@ -172,20 +172,20 @@ TEST_CASE("a reload cuts off the revoked and who is no longer allowed, and nobod
     auto first = pair.dial_hub();
     REQUIRE(first);
     auto first_far = pair.listening.next_peer();
-    auto other = *dialer::make(pair.listening.io().context(), pair.ours.identity("node-2", 22), allow_list({"hub"}));
+    auto other = *dialer::make(pair.listening.io().context(), pair.ours.identity("node-2", 22), only({"hub"}));
     const dial_target hub{.host = "127.0.0.1", .port = pair.listening->port()};
     auto second = dial(*other, hub);
     REQUIRE(second);
     auto second_far = pair.listening.next_peer();
     auto identity = pair.ours.identity("hub");
 
-    identity.crl_pem = pair.ours.revocations({11});
-    REQUIRE(pair.listening->reload(identity, allow_list({"node-1", "node-2"})));
+    identity.crl_pem = pair.ours.revoking(11);
+    REQUIRE(pair.listening->reload(identity, only({"node-1", "node-2"})));
     CHECK(is_over(first->socket.get()));
     CHECK(is_over(first_far.socket.get()));
     const auto cut = pair.listening.next_refusal();
     CHECK(cut.reason == refusal_reason::revoked);
-    CHECK(cut.name == "node-1");
+    CHECK(cut.name == name("node-1"));
     CHECK(cut.was_open);
     write_all(second->socket.get(), "still here");
     CHECK(read_up_to(second_far.socket.get(), 100) == "still here");
@@ -195,7 +195,7 @@ TEST_CASE("a reload cuts off the revoked and who is no longer allowed, and nobod
     CHECK(again.error().message.find("revoked") != std::string::npos);
     CHECK(pair.listening.next_refusal().reason == refusal_reason::revoked);
 
-    REQUIRE(pair.listening->reload(identity, allow_list({"node-1"})));
+    REQUIRE(pair.listening->reload(identity, only({"node-1"})));
     CHECK(is_over(second->socket.get()));
     CHECK(pair.listening.next_refusal().reason == refusal_reason::not_allowed);
     CHECK(pair.listening->refused(refusal_reason::not_allowed) == 1);
@@ -207,13 +207,14 @@ TEST_CASE("a dialer's reload cuts off a front that was revoked") {
     REQUIRE(near);
     auto far = pair.listening.next_peer();
     auto identity = pair.ours.identity("node-1", 11);
-    identity.crl_pem = pair.ours.revocations({1});
-    REQUIRE(pair.dialing->reload(identity, allow_list({"hub"})));
+    identity.crl_pem = pair.ours.revoking(1);
+    REQUIRE(pair.dialing->reload(identity, only({"hub"})));
     CHECK(is_over(near->socket.get()));
     CHECK(is_over(far.socket.get()));
     const auto again = pair.dial_hub();
     REQUIRE_FALSE(again);
     CHECK(again.error().code == dial_error::bad_certificate);
+    CHECK(again.error().reason == refusal_reason::revoked);
 }
 
 TEST_CASE("a reload that cannot be used says why, and what was before still holds") {
@@ -225,21 +226,41 @@ TEST_CASE("a reload that cannot be used says why, and what was before still hold
     const auto why = [&](const std::function<void(tls_identity&)>& spoil) {
         auto spoilt = good;
         spoil(spoilt);
-        const auto done = pair.listening->reload(spoilt, allow_list());
+        const auto done = pair.listening->reload(spoilt, only({}));
         return done ? std::string("it was taken") : done.error().message;
     };
     const auto says = [](std::string_view word) { return Catch::Matchers::Contains(std::string(word)); };
-    CHECK_THAT(why([](auto& i) { i.ca_pem = "nothing"; }), says("authority"));
-    CHECK_THAT(why([](auto& i) { i.ca_pem += "-----BEGIN CERTIFICATE-----\nAAAA"; }), says("authority"));
-    CHECK_THAT(why([](auto& i) { i.ca_pem = i.certificate_pem; }), says("may not sign"));
-    CHECK_THAT(why([](auto& i) { i.crl_pem.clear(); }), says("revocation list"));
-    CHECK_THAT(why([](auto& i) { i.certificate_pem.resize(200); }), says("own certificate"));
-    CHECK_THAT(why([](auto& i) { i.key_pem = "x"; }), says("own key"));
-    CHECK_THAT(why([&](auto& i) { i.key_pem = pair.ours.issue({.dns_names = {"hub"}}).key_pem; }), says("own key"));
-    CHECK_THAT(why([&](auto& i) { i.crl_pem = pair.ours.revocations({1}); }), says("revoked"));
-    CHECK_THAT(why([&](auto& i) { i.crl_pem = pair.ours.revocations({}, -60); }), says("expired"));
-    CHECK_THAT(why([&](auto& i) { i.crl_pem = test_authority().revocations(); }), says("signature"));
-    CHECK_THAT(why([](auto& i) { i.ca_pem = test_authority().pem(); }), says("own certificate"));
+    const auto is = [](const char* text) { return Catch::Matchers::Equals(text); };
+    CHECK_THAT(why([](auto& i) { i.ca_pem = "nothing"; }), is("the authority's certificate is no certificate in PEM"));
+    CHECK_THAT(why([](auto& i) { i.ca_pem += "-----BEGIN CERTIFICATE-----\nAAAA"; }),
+               is("the authority's certificate is followed by something broken"));
+    CHECK_THAT(why([](auto& i) { i.ca_pem = i.certificate_pem; }),
+               is("the authority's certificate is not one that may sign others"));
+    CHECK_THAT(why([](auto& i) { i.crl_pem.clear(); }), is("the list of revoked certificates is no CRL in PEM"));
+    CHECK_THAT(why([](auto& i) { i.certificate_pem.resize(200); }), is("our own certificate is no certificate in PEM"));
+    CHECK_THAT(why([](auto& i) { i.certificate_pem += i.ca_pem; }),
+               is("our own certificate is several certificates, and must be one"));
+    CHECK_THAT(why([](auto& i) { i.key_pem = "x"; }), is("our own key is no private key in PEM, or encrypted"));
+    CHECK_THAT(why([&](auto& i) { i.key_pem = pair.ours.issue("hub").key; }),
+               is("our own key is not the one of its certificate"));
+    CHECK_THAT(why([&](auto& i) { i.crl_pem = pair.ours.revoking(1); }),
+               is("peers would refuse our own certificate: the certificate of hub was revoked"));
+    CHECK_THAT(why([&](auto& i) { i.crl_pem = outdated_list_of(*pair.ours); }),
+               says("peers would refuse our own certificate") && says("CRL has expired"));
+    CHECK_THAT(why([&](auto& i) { i.crl_pem = list_of(*test_authority()); }),
+               is("the list of revoked certificates is not signed by this cluster's authority"));
+    CHECK_THAT(why([](auto& i) {
+                   const auto theirs = test_authority().identity("hub");
+                   i.ca_pem = theirs.ca_pem;
+                   i.crl_pem = theirs.crl_pem;
+               }),
+               says("peers would refuse our own certificate") && says("not signed by this cluster's authority"));
+    CHECK_THAT(why([&](auto& i) {
+                   const auto odd = odd_node_pem(*pair.ours, "DNS:hub,DNS:hub-2");
+                   i.certificate_pem = odd.certificate;
+                   i.key_pem = odd.key;
+               }),
+               says("peers would refuse our own certificate") && says("2 names"));
     pair.listening.settle();
     write_all(near->socket.get(), "still here");
     CHECK(read_up_to(far.socket.get(), 100) == "still here");
@@ -279,7 +300,7 @@ TEST_CASE("an address that cannot be bound is an error that names it") {
     const test_authority ours;
     io_thread io;
     for (const char* host : {"203.0.113.1", "no address"}) {
-        const auto made = front::listen(io.context(), ours.identity("hub"), allow_list(), {.host = host}, {});
+        const auto made = front::listen(io.context(), ours.identity("hub"), only({}), {.host = host}, {});
         REQUIRE_FALSE(made);
         CHECK(made.error().message.find(host) != std::string::npos);
     }

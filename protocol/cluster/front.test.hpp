@@ -1,18 +1,19 @@
-/// For tests of the cluster's connections: an authority that makes any certificate, and peers that misbehave.
-/// Everything has a deadline of ten seconds.
+/// For tests of the cluster's connections: what a node needs, and peers that misbehave. Everything has a deadline of
+/// ten seconds.
 #pragma once
 
+#include "protocol/cluster/certificates.test.hpp"
 #include "protocol/cluster/dialer.hpp"
 #include "protocol/cluster/front.hpp"
-#include "protocol/cluster/shown_certificate.hpp"
+#include "protocol/cluster/peer_check.hpp"
 #include "protocol/net/io_thread.hpp"
 
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,32 +25,24 @@ inline constexpr milliseconds patience{10'000};
 [[nodiscard]] bool eventually(const std::function<bool()>& holds, milliseconds within = patience);
 [[nodiscard]] std::size_t open_descriptors();
 
-struct certificate_wishes {
-    std::vector<std::string> dns_names;
-    long begins = -3600; ///< seconds from now
-    long ends = 3600;
-    long serial = 1;
-};
-
-struct key_pair {
-    std::string certificate_pem;
-    std::string key_pem;
-};
-
+/// An authority and a node's papers by it, under numbers that the test knows.
 class test_authority {
   public:
-    test_authority();
-    [[nodiscard]] key_pair issue(const certificate_wishes& wishes) const;
-    [[nodiscard]] std::string revocations(const std::set<long>& serials = {}, long next_update = 3600) const;
-    [[nodiscard]] const std::string& pem() const noexcept { return pem_; }
+    [[nodiscard]] certified_key issue(const char* called, unsigned number = 1,
+                                      const validity& valid = days(-1, 10)) const {
+        return made_.issue(name(called), serial(number), valid).value();
+    }
+    [[nodiscard]] std::string revoking(unsigned number) const { return list_of(made_, {{serial(number), now()}}); }
+    [[nodiscard]] const authority& operator*() const noexcept { return made_; }
     /// A good identity of one name, with nobody revoked.
-    [[nodiscard]] tls_identity identity(const std::string& name, long serial = 1) const;
+    [[nodiscard]] tls_identity identity(const char* called, unsigned number = 1) const;
 
   private:
-    std::unique_ptr<EVP_PKEY, free_tls_object<::EVP_PKEY_free>> key_;
-    shown_certificate_owner certificate_;
-    std::string pem_;
+    authority made_ = new_authority();
 };
+
+/// `only` of names that are good.
+[[nodiscard]] allow_list only(std::initializer_list<const char*> names);
 
 /// A front and what it told.
 class watched_front {
@@ -91,7 +84,7 @@ void write_all(int fd, std::string_view text);
 
 /// What a peer of our own making says of itself.
 struct tls_habits {
-    key_pair shows; ///< empty: no certificate
+    certified_key shows; ///< empty: no certificate
     int lowest_version = TLS1_3_VERSION;
     int highest_version = TLS1_3_VERSION;
     std::string alpn = "chalk-control/1"; ///< empty: none

@@ -24,10 +24,9 @@ bool say(tls_stream& stream, welcome answer) {
 } // namespace
 
 front_core::front_core(boost::asio::io_context& io, std::shared_ptr<const tls_credentials> credentials,
-                       allow_list allowed, front_settings settings, front_events events)
-    : io_(io), credentials_(std::move(credentials)), allowed_(std::move(allowed)), settings_(std::move(settings)),
-      events_(std::move(events)), acceptor_(io), pause_(io), rate_(settings_.rate),
-      room_(std::max<std::size_t>(1, settings_.most_waiting)) {}
+                       front_settings settings, front_events events)
+    : io_(io), credentials_(std::move(credentials)), settings_(std::move(settings)), events_(std::move(events)),
+      acceptor_(io), pause_(io), rate_(settings_.rate), room_(std::max<std::size_t>(1, settings_.most_waiting)) {}
 
 result<void> front_core::open() {
     error_code failed;
@@ -87,13 +86,13 @@ void front_core::arrive(tcp::socket socket) {
         return tell({refusal_reason::too_fast, address_text(peer), {}, "its address connects too often"});
     }
     tune_peer_socket(socket, settings_.vanished_after);
-    auto stream = tls_stream::on(std::move(socket), *credentials_, tls_role::accepts);
+    auto stream = tls_stream::on(std::move(socket), credentials_, tls_role::accepts);
     if (!stream) {
         return tell({refusal_reason::no_resources, address_text(peer), {}, stream.error().message});
     }
     const auto [mine, crowded_out] = room_.enter(source);
     const auto placed = arrivals_.emplace(
-        mine, arrival{std::move(*stream), credentials_, boost::asio::steady_timer(io_), source, address_text(peer)});
+        mine, arrival{std::move(*stream), boost::asio::steady_timer(io_), source, address_text(peer)});
     waiting_ = arrivals_.size();
     auto& deadline = placed.first->second.deadline;
     deadline.expires_after(settings_.handshake_deadline);
@@ -138,26 +137,15 @@ void front_core::broken(ticket who) {
     tell({fault.reason, one.address, {}, fault.by_peer ? "the peer sent: " + fault.text : fault.text});
 }
 
-/// It has shown a certificate of ours and holds its key. What it may do is another question.
+/// It has shown a certificate of ours and holds its key. What it may do is another question, and a reload may have come
+/// in between.
 void front_core::authenticated(arrival one) {
-    auto certificate = one.stream.peer();
-    if (!certificate) {
-        return tell({refusal_reason::no_certificate, one.address, {}, {}});
+    auto peer = one.stream.peer(*credentials_);
+    if (!peer) {
+        const auto& why = peer.error();
+        return turn_away(one, welcome::not_allowed, {why.reason, one.address, why.name, why.message});
     }
-    if (one.credentials != credentials_) { // a reload came in between
-        if (const auto problem = credentials_->check(*certificate, tls_role::connects)) {
-            return turn_away(one, welcome::not_allowed, {problem->reason, one.address, {}, problem->text});
-        }
-    }
-    const auto name = certificate->name();
-    if (name.empty()) {
-        return turn_away(one, welcome::not_allowed,
-                         {refusal_reason::no_name, one.address, {}, "its certificate has no single DNS name"});
-    }
-    if (!allowed_.allows(name)) {
-        return turn_away(one, welcome::not_allowed,
-                         {refusal_reason::not_allowed, one.address, name, "not on the allow list"});
-    }
+    const auto& name = peer->name;
     const auto wanted = channel_of(one.stream.alpn());
     if (!wanted) {
         return turn_away(one, welcome::no_channel,
@@ -169,21 +157,21 @@ void front_core::authenticated(arrival one) {
             {refusal_reason::too_many, one.address, name,
              fmt::format("{} connections are open, {} of this name", peers_->size(), peers_->size_of(name))});
     }
-    admit(std::move(one), std::move(*certificate), *wanted);
+    admit(std::move(one), std::move(*peer), *wanted);
 }
 
-void front_core::admit(arrival one, shown_certificate certificate, channel wanted) {
+void front_core::admit(arrival one, known_peer peer, channel wanted) {
     auto pair = make_local_pair(io_);
     if (!pair) {
         return turn_away(one, welcome::full,
-                         {refusal_reason::no_resources, one.address, certificate.name(), pair.error().message});
+                         {refusal_reason::no_resources, one.address, peer.name, pair.error().message});
     }
     if (!say(one.stream, welcome::admitted)) {
-        return tell({refusal_reason::left, one.address, certificate.name(), one.stream.fault().text});
+        return tell({refusal_reason::left, one.address, peer.name, one.stream.fault().text});
     }
     rate_.give_back(one.source);
-    peer_connection made{certificate.name(), wanted, one.address, std::move(pair->theirs)};
-    peers_->add(std::move(one.stream), std::move(pair->ours), std::move(certificate), std::move(one.address));
+    peer_connection made{peer.name, wanted, one.address, std::move(pair->theirs)};
+    peers_->add(std::move(one.stream), std::move(pair->ours), std::move(peer), std::move(one.address));
     if (events_.admitted) {
         events_.admitted(std::move(made));
     }
@@ -220,10 +208,9 @@ void front_core::tell(const refusal& why) {
     }
 }
 
-void front_core::use(std::shared_ptr<const tls_credentials> credentials, allow_list allowed) {
+void front_core::use(std::shared_ptr<const tls_credentials> credentials) {
     credentials_ = std::move(credentials);
-    allowed_ = std::move(allowed);
-    for (const auto& one : peers_->recheck(*credentials_, allowed_)) {
+    for (const auto& one : peers_->recheck(credentials_->peers())) {
         tell(one);
     }
 }

@@ -15,13 +15,13 @@ namespace chalk::cluster {
 
 class front_core : public std::enable_shared_from_this<front_core> {
   public:
-    front_core(boost::asio::io_context& io, std::shared_ptr<const tls_credentials> credentials, allow_list allowed,
-               front_settings settings, front_events events);
+    front_core(boost::asio::io_context& io, std::shared_ptr<const tls_credentials> credentials, front_settings settings,
+               front_events events);
 
     /// Before anything else, on any thread. error_class::config.
     [[nodiscard]] result<void> open();
     void accept();
-    void use(std::shared_ptr<const tls_credentials> credentials, allow_list allowed);
+    void use(std::shared_ptr<const tls_credentials> credentials);
     void close();
 
     /// Any thread, all of these.
@@ -40,7 +40,6 @@ class front_core : public std::enable_shared_from_this<front_core> {
     /// One connection that has not authenticated.
     struct arrival {
         tls_stream stream;
-        std::shared_ptr<const tls_credentials> credentials; ///< those that it began with
         boost::asio::steady_timer deadline;
         boost::asio::ip::address source;
         std::string address;
@@ -50,7 +49,7 @@ class front_core : public std::enable_shared_from_this<front_core> {
     void step(ticket who);
     void broken(ticket who);
     void authenticated(arrival one);
-    void admit(arrival one, shown_certificate certificate, channel wanted);
+    void admit(arrival one, known_peer peer, channel wanted);
     void put_out(ticket who, refusal_reason reason, const char* detail);
     void turn_away(arrival& one, welcome answer, const refusal& why);
     arrival take(ticket who);
@@ -58,7 +57,6 @@ class front_core : public std::enable_shared_from_this<front_core> {
 
     boost::asio::io_context& io_;
     std::shared_ptr<const tls_credentials> credentials_;
-    allow_list allowed_;
     front_settings settings_;
     front_events events_;
     tcp::acceptor acceptor_;

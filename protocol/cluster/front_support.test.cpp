@@ -4,8 +4,6 @@
 
 #include <boost/asio/post.hpp>
 #include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <filesystem>
 #include <future>
@@ -19,40 +17,6 @@ namespace chalk::cluster::test {
 
 namespace {
 
-using memory_text = std::unique_ptr<BIO, free_tls_object<::BIO_free_all>>;
-
-std::string text_in(BIO& memory) {
-    char* data = nullptr;
-    const auto size = BIO_get_mem_data(&memory, &data);
-    return {data, static_cast<std::size_t>(size)};
-}
-
-template<class Write>
-std::string pem_by(const Write& write) {
-    const memory_text memory(::BIO_new(::BIO_s_mem()));
-    REQUIRE(write(memory.get()) == 1);
-    return text_in(*memory);
-}
-
-void add_extension(X509& to, int nid, const std::string& value) {
-    const std::unique_ptr<X509_EXTENSION, free_tls_object<::X509_EXTENSION_free>> made(
-        ::X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
-    REQUIRE(made);
-    REQUIRE(::X509_add_ext(&to, made.get(), -1) == 1);
-}
-
-shown_certificate_owner blank(EVP_PKEY* key, const std::string& common_name, const certificate_wishes& wishes) {
-    shown_certificate_owner made(::X509_new());
-    ::X509_set_version(made.get(), X509_VERSION_3);
-    ::ASN1_INTEGER_set(::X509_get_serialNumber(made.get()), wishes.serial);
-    ::X509_gmtime_adj(::X509_getm_notBefore(made.get()), wishes.begins);
-    ::X509_gmtime_adj(::X509_getm_notAfter(made.get()), wishes.ends);
-    ::X509_NAME_add_entry_by_NID(::X509_get_subject_name(made.get()), NID_commonName, MBSTRING_ASC,
-                                 reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0);
-    ::X509_set_pubkey(made.get(), key);
-    return made;
-}
-
 void bound_waits(int fd) {
     const timeval limit{patience.count() / 1000, 0};
     REQUIRE(::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
@@ -64,14 +28,11 @@ tls_context_owner context_with(const tls_habits& habits) {
     ::SSL_CTX_set_min_proto_version(made.get(), habits.lowest_version);
     ::SSL_CTX_set_max_proto_version(made.get(), habits.highest_version);
     ::SSL_CTX_set_verify(made.get(), SSL_VERIFY_NONE, nullptr);
-    if (!habits.shows.certificate_pem.empty()) {
-        const memory_text certificate(::BIO_new_mem_buf(habits.shows.certificate_pem.data(), -1));
-        const memory_text key(::BIO_new_mem_buf(habits.shows.key_pem.data(), -1));
-        const shown_certificate_owner read(::PEM_read_bio_X509(certificate.get(), nullptr, nullptr, nullptr));
-        const std::unique_ptr<EVP_PKEY, free_tls_object<::EVP_PKEY_free>> own(
-            ::PEM_read_bio_PrivateKey(key.get(), nullptr, nullptr, nullptr));
-        REQUIRE(::SSL_CTX_use_certificate(made.get(), read.get()) == 1);
-        REQUIRE(::SSL_CTX_use_PrivateKey(made.get(), own.get()) == 1);
+    if (!habits.shows.certificate.empty()) {
+        const auto own = parse_certificate(habits.shows.certificate, "the peer's").value();
+        const auto key = parse_key(habits.shows.key, *own, "the peer's key").value();
+        REQUIRE(::SSL_CTX_use_certificate(made.get(), own.get()) == 1);
+        REQUIRE(::SSL_CTX_use_PrivateKey(made.get(), key.get()) == 1);
     }
     return made;
 }
@@ -107,56 +68,17 @@ std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-test_authority::test_authority() : key_(::EVP_EC_gen("P-256")) {
-    certificate_ = blank(key_.get(), "test authority", {.dns_names = {}, .serial = 1000});
-    ::X509_set_issuer_name(certificate_.get(), ::X509_get_subject_name(certificate_.get()));
-    add_extension(*certificate_, NID_basic_constraints, "critical,CA:TRUE");
-    add_extension(*certificate_, NID_key_usage, "critical,keyCertSign,cRLSign");
-    REQUIRE(::X509_sign(certificate_.get(), key_.get(), ::EVP_sha256()) > 0);
-    pem_ = pem_by([&](BIO* out) { return ::PEM_write_bio_X509(out, certificate_.get()); });
+tls_identity test_authority::identity(const char* called, unsigned number) const {
+    auto own = issue(called, number);
+    return {made_.pem().value().certificate, list_of(made_), std::move(own.certificate), std::move(own.key)};
 }
 
-key_pair test_authority::issue(const certificate_wishes& wishes) const {
-    const std::unique_ptr<EVP_PKEY, free_tls_object<::EVP_PKEY_free>> key(::EVP_EC_gen("P-256"));
-    const auto made = blank(key.get(), "a node", wishes);
-    ::X509_set_issuer_name(made.get(), ::X509_get_subject_name(certificate_.get()));
-    add_extension(*made, NID_ext_key_usage, "clientAuth,serverAuth");
-    std::string names;
-    for (const auto& name : wishes.dns_names) {
-        names += (names.empty() ? "DNS:" : ",DNS:") + name;
+allow_list only(std::initializer_list<const char*> names) {
+    std::set<node_name> all;
+    for (const char* one : names) {
+        all.insert(name(one));
     }
-    if (!names.empty()) {
-        add_extension(*made, NID_subject_alt_name, names);
-    }
-    REQUIRE(::X509_sign(made.get(), key_.get(), ::EVP_sha256()) > 0);
-    return {pem_by([&](BIO* out) { return ::PEM_write_bio_X509(out, made.get()); }), pem_by([&](BIO* out) {
-                return ::PEM_write_bio_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-            })};
-}
-
-std::string test_authority::revocations(const std::set<long>& serials, long next_update) const {
-    const std::unique_ptr<X509_CRL, free_tls_object<::X509_CRL_free>> list(::X509_CRL_new());
-    const std::unique_ptr<ASN1_TIME, free_tls_object<::ASN1_TIME_free>> from(::X509_gmtime_adj(nullptr, -7200));
-    const std::unique_ptr<ASN1_TIME, free_tls_object<::ASN1_TIME_free>> until(::X509_gmtime_adj(nullptr, next_update));
-    ::X509_CRL_set_version(list.get(), X509_CRL_VERSION_2);
-    ::X509_CRL_set_issuer_name(list.get(), ::X509_get_subject_name(certificate_.get()));
-    ::X509_CRL_set1_lastUpdate(list.get(), from.get());
-    ::X509_CRL_set1_nextUpdate(list.get(), until.get());
-    for (const long serial : serials) {
-        auto* entry = ::X509_REVOKED_new();
-        const std::unique_ptr<ASN1_INTEGER, free_tls_object<::ASN1_INTEGER_free>> number(::ASN1_INTEGER_new());
-        ::ASN1_INTEGER_set(number.get(), serial);
-        ::X509_REVOKED_set_serialNumber(entry, number.get());
-        ::X509_REVOKED_set_revocationDate(entry, from.get());
-        ::X509_CRL_add0_revoked(list.get(), entry);
-    }
-    REQUIRE(::X509_CRL_sign(list.get(), key_.get(), ::EVP_sha256()) > 0);
-    return pem_by([&](BIO* out) { return ::PEM_write_bio_X509_CRL(out, list.get()); });
-}
-
-tls_identity test_authority::identity(const std::string& name, long serial) const {
-    auto own = issue({.dns_names = {name}, .serial = serial});
-    return {pem_, revocations(), std::move(own.certificate_pem), std::move(own.key_pem)};
+    return allow_list::only(std::move(all));
 }
 
 watched_front::watched_front(const tls_identity& identity, allow_list allowed, front_settings settings) {
@@ -342,7 +264,7 @@ std::string client_hello() {
     ask_for_alpn(session.get(), "chalk-control/1");
     ::SSL_set_connect_state(session.get());
     ::SSL_do_handshake(session.get());
-    return text_in(*out);
+    return text_of(*out);
 }
 
 } // namespace chalk::cluster::test

@@ -31,20 +31,20 @@ result<local_pair> make_local_pair(boost::asio::io_context& io) {
     return made;
 }
 
-std::size_t open_peers::size_of(const std::string& name) const {
+std::size_t open_peers::size_of(const node_name& name) const {
     const auto found = of_name_.find(name);
     return found == of_name_.end() ? 0 : found->second;
 }
 
-void open_peers::add(tls_stream remote, pump::local_socket local, shown_certificate certificate, std::string address) {
+void open_peers::add(tls_stream remote, pump::local_socket local, known_peer peer, std::string address) {
     const auto number = ++last_;
     auto moving = std::make_shared<pump>(std::move(remote), std::move(local), [weak = weak_from_this(), number] {
         if (const auto self = weak.lock()) {
             self->forget(number);
         }
     });
-    ++of_name_[certificate.name()];
-    open_.emplace(number, connection{std::move(certificate), std::move(address), moving});
+    ++of_name_[peer.name];
+    open_.emplace(number, connection{std::move(peer), std::move(address), moving});
     size_ = open_.size();
     moving->start();
 }
@@ -54,7 +54,7 @@ void open_peers::forget(std::uint64_t number) {
     if (found == open_.end()) {
         return;
     }
-    const auto of_name = of_name_.find(found->second.certificate.name());
+    const auto of_name = of_name_.find(found->second.peer.name);
     if (--of_name->second == 0) {
         of_name_.erase(of_name);
     }
@@ -62,18 +62,13 @@ void open_peers::forget(std::uint64_t number) {
     size_ = open_.size();
 }
 
-std::vector<refusal> open_peers::recheck(const tls_credentials& credentials, const allow_list& allowed) {
+std::vector<refusal> open_peers::recheck(const peer_check& now) {
     std::vector<refusal> cut;
     for (const auto& [number, one] : open_) {
-        const auto& name = one.certificate.name();
-        if (const auto problem = credentials.check(one.certificate, shown_by_)) {
-            cut.push_back({problem->reason, one.address, name, problem->text, true});
-        } else if (!allowed.allows(name)) {
-            cut.push_back({refusal_reason::not_allowed, one.address, name, "no longer on the allow list", true});
-        } else {
-            continue;
+        if (const auto name = now.verify(*one.peer.certificate, shown_by_); !name) {
+            cut.push_back({name.error().reason, one.address, one.peer.name, name.error().message, true});
+            one.moving->cut(); // it leaves the map later
         }
-        one.moving->cut(); // it leaves the map later
     }
     return cut;
 }

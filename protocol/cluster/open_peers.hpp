@@ -2,7 +2,6 @@
 /// Owner: a front or a dialer. Belongs to the io thread.
 #pragma once
 
-#include "protocol/cluster/allow_list.hpp"
 #include "protocol/cluster/pump.hpp"
 #include "protocol/core/unique_fd.hpp"
 
@@ -30,18 +29,18 @@ class open_peers : public std::enable_shared_from_this<open_peers> {
 
     /// Any thread.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] std::size_t size_of(const std::string& name) const;
+    [[nodiscard]] std::size_t size_of(const node_name& name) const;
 
     /// Pumps from now on, until both directions end or it is cut.
-    void add(tls_stream remote, pump::local_socket local, shown_certificate certificate, std::string address);
+    void add(tls_stream remote, pump::local_socket local, known_peer peer, std::string address);
 
     /// Cuts off whoever could not come in any more. Says whom.
-    [[nodiscard]] std::vector<refusal> recheck(const tls_credentials& credentials, const allow_list& allowed);
+    [[nodiscard]] std::vector<refusal> recheck(const peer_check& now);
     void cut_all();
 
   private:
     struct connection {
-        shown_certificate certificate;
+        known_peer peer;
         std::string address;
         std::shared_ptr<pump> moving;
     };
@@ -50,7 +49,7 @@ class open_peers : public std::enable_shared_from_this<open_peers> {
     tls_role shown_by_;
     std::uint64_t last_ = 0;
     std::map<std::uint64_t, connection> open_;
-    std::map<std::string, std::size_t> of_name_;
+    std::map<node_name, std::size_t> of_name_;
     std::atomic<std::size_t> size_ = 0; ///< open_'s
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 
 #include <ctime>
 
@@ -21,6 +22,17 @@ failure unreadable(std::string_view whose, std::string_view what_it_is_not) {
 
 bio_owner bio_over(std::string_view text) {
     return bio_owner(::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+int no_passphrase(char*, int, int, void*) noexcept {
+    return -1;
+}
+
+bool at_pem_end() {
+    const auto code = ::ERR_peek_last_error();
+    const bool end = code == 0 || (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE);
+    ::ERR_clear_error();
+    return end;
 }
 
 std::string text_of(BIO& memory) {

@@ -1,4 +1,4 @@
-/// OpenSSL's objects with their owners, and what its error queue says. Used by the certificates alone.
+/// OpenSSL's objects with their owners, and what its error queue says. Used by the cluster's certificates and TLS.
 #pragma once
 
 #include "protocol/core/result.hpp"
@@ -7,6 +7,7 @@
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -36,6 +37,8 @@ using extension_owner = std::unique_ptr<X509_EXTENSION, openssl_release<::X509_E
 using names_owner = std::unique_ptr<GENERAL_NAMES, openssl_release<::GENERAL_NAMES_free>>;
 using store_owner = std::unique_ptr<X509_STORE, openssl_release<::X509_STORE_free>>;
 using store_context_owner = std::unique_ptr<X509_STORE_CTX, openssl_release<::X509_STORE_CTX_free>>;
+using tls_context_owner = std::unique_ptr<SSL_CTX, openssl_release<::SSL_CTX_free>>;
+using tls_session_owner = std::unique_ptr<SSL, openssl_release<::SSL_free>>;
 
 /// error_class::harness: "cannot <what>: <the library's first reason>". Empties this thread's error queue.
 [[nodiscard]] failure openssl_failure(std::string_view what);
@@ -45,6 +48,11 @@ using store_context_owner = std::unique_ptr<X509_STORE_CTX, openssl_release<::X5
 
 /// For reading; the text must outlive it. Null for want of memory alone.
 [[nodiscard]] bio_owner bio_over(std::string_view text);
+/// For every reading of PEM: what is encrypted is refused, where OpenSSL would ask at a terminal.
+[[nodiscard]] int no_passphrase(char*, int, int, void*) noexcept;
+/// After a PEM text has given its last object: is it at its end, rather than at something broken? Empties this
+/// thread's error queue.
+[[nodiscard]] bool at_pem_end();
 /// What was written to a BIO_s_mem.
 [[nodiscard]] std::string text_of(BIO& memory);
 

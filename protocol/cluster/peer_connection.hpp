@@ -2,6 +2,7 @@
 #pragma once
 
 #include "protocol/cluster/channel.hpp"
+#include "protocol/cluster/node_name.hpp"
 #include "protocol/core/unique_fd.hpp"
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace chalk::cluster {
 
 struct peer_connection {
-    std::string name; ///< of the peer's certificate
+    node_name name; ///< of the peer's certificate
     channel wanted = channel::control;
     std::string address; ///< `ADDR:PORT` of the peer
     /// A local stream socket, blocking, closed on exec. What is written there the peer gets, and the other way round;

@@ -62,14 +62,18 @@ result<std::string> write_revocation_list(const authority& by, const revocations
 }
 
 result<crl_owner> parse_revocation_list(std::string_view pem, X509& authority) {
+    ::ERR_clear_error();
     const auto text = bio_over(pem);
-    crl_owner list(text ? ::PEM_read_bio_X509_CRL(text.get(), nullptr, nullptr, nullptr) : nullptr);
+    crl_owner list(text ? ::PEM_read_bio_X509_CRL(text.get(), nullptr, no_passphrase, nullptr) : nullptr);
     if (!list) {
         return unreadable(whose_list, "no CRL in PEM");
     }
     // A second one would be left out of account silently.
-    if (crl_owner second(::PEM_read_bio_X509_CRL(text.get(), nullptr, nullptr, nullptr)); second) {
+    if (crl_owner second(::PEM_read_bio_X509_CRL(text.get(), nullptr, no_passphrase, nullptr)); second) {
         return unreadable(whose_list, "several CRLs, and must be one");
+    }
+    if (!at_pem_end()) {
+        return unreadable(whose_list, "followed by something broken");
     }
     auto* key = ::X509_get0_pubkey(&authority);
     if (key == nullptr || ::X509_CRL_verify(list.get(), key) != 1) {

@@ -6,12 +6,12 @@
 namespace chalk::cluster {
 
 struct tls_identity {
-    /// The authorities that peers' certificates must come from.
+    /// The certificate of the one authority that signed ours and every peer's.
     std::string ca_pem;
-    /// A revocation list of each authority. One that revokes nobody is a list as well, an empty text is none: a file
-    /// that was cut short would let in whoever was revoked.
+    /// The authority's revocation list. One that revokes nobody is a list as well, an empty text is none: a file that
+    /// was cut short would let in whoever was revoked.
     std::string crl_pem;
-    /// Our own certificate, then the ones between it and the authority, where there are any.
+    /// Our own certificate.
     std::string certificate_pem;
     /// Its key, not encrypted.
     std::string key_pem;

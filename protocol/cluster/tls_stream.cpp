@@ -55,16 +55,17 @@ void set_number(tcp::socket& socket, int level, int option, int value) {
 
 } // namespace
 
-result<tls_stream> tls_stream::on(tcp::socket socket, const tls_credentials& credentials, tls_role ours) {
-    auto kept = std::make_unique<tcp::socket>(std::move(socket));
-    auto session = credentials.session(ours);
-    BIO* bio = session ? new_socket_bio(kept->native_handle()) : nullptr;
+result<tls_stream> tls_stream::on(tcp::socket socket, std::shared_ptr<const tls_credentials> credentials,
+                                  tls_role ours) {
+    tls_stream made(std::make_unique<tcp::socket>(std::move(socket)), std::move(credentials));
+    made.session_ = made.credentials_->session(ours, *made.refused_);
+    BIO* bio = made.session_ ? new_socket_bio(made.socket_->native_handle()) : nullptr;
     if (bio == nullptr) {
         ::ERR_clear_error();
         return harness_failure("no memory for a TLS connection");
     }
-    ::SSL_set_bio(session.get(), bio, bio); // the session's from here on
-    return tls_stream(std::move(kept), std::move(session));
+    ::SSL_set_bio(made.session_.get(), bio, bio); // the session's from here on
+    return made;
 }
 
 void tls_stream::ask_for(std::string_view alpn) {
@@ -124,8 +125,9 @@ void tls_stream::note_fault(int error) {
     const int system = errno;
     const auto code = ::ERR_peek_last_error();
     const int reason = ERR_GET_REASON(code);
-    if (const auto problem = problem_of(::SSL_get_verify_result(session_.get()))) {
-        fault_ = {problem->reason, false, problem->text};
+    if (const auto verified = ::SSL_get_verify_result(session_.get()); verified != X509_V_OK) {
+        const auto name = credentials_->peers().judge(verified, refused_->get());
+        fault_ = {name.error().reason, false, name.error().message};
     } else if (error == SSL_ERROR_SSL && ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET) {
         // An alert that means nothing else to us is the peer's own decision to go.
         const auto known = reason_of_handshake(reason);
@@ -138,6 +140,19 @@ void tls_stream::note_fault(int error) {
         fault_ = {refusal_reason::left, false, system == 0 ? "the connection ended" : std::strerror(system)};
     }
     ::ERR_clear_error();
+}
+
+peer_result<known_peer> tls_stream::peer(const tls_credentials& now) const {
+    certificate_owner shown(::SSL_get1_peer_certificate(session_.get()));
+    // Without a certificate there is nothing to look at again.
+    auto name =
+        &now == credentials_.get() || !shown
+            ? now.peers().judge(::SSL_get_verify_result(session_.get()), shown.get())
+            : now.peers().verify(*shown, ::SSL_is_server(session_.get()) == 1 ? tls_role::connects : tls_role::accepts);
+    if (!name) {
+        return name.error();
+    }
+    return known_peer{std::move(*name), std::move(shown)};
 }
 
 std::string_view tls_stream::alpn() const {

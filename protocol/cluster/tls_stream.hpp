@@ -34,8 +34,8 @@ struct tls_fault {
 class tls_stream {
   public:
     /// `socket` is connected. error_class::harness for want of memory.
-    [[nodiscard]] static result<tls_stream> on(boost::asio::ip::tcp::socket socket, const tls_credentials& credentials,
-                                               tls_role ours);
+    [[nodiscard]] static result<tls_stream> on(boost::asio::ip::tcp::socket socket,
+                                               std::shared_ptr<const tls_credentials> credentials, tls_role ours);
 
     /// Before the first handshake(), where we connect: what to ask for.
     void ask_for(std::string_view alpn);
@@ -51,7 +51,9 @@ class tls_stream {
     [[nodiscard]] const tls_fault& fault() const noexcept { return fault_; }
     /// After the handshake: what the caller asked for and the other side took; empty: nothing.
     [[nodiscard]] std::string_view alpn() const;
-    [[nodiscard]] std::optional<shown_certificate> peer() const { return shown_certificate::of(*session_); }
+    /// After the handshake: who the other side is, or why not to talk to it, by what holds now. Cheap where that is
+    /// what the handshake began with.
+    [[nodiscard]] peer_result<known_peer> peer(const tls_credentials& now) const;
 
     [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return *socket_; }
     /// Calls `go(error_code)` when the socket is ready for what `wanted` says.
@@ -63,12 +65,15 @@ class tls_stream {
     }
 
   private:
-    tls_stream(std::unique_ptr<boost::asio::ip::tcp::socket> socket, tls_session_owner session)
-        : socket_(std::move(socket)), session_(std::move(session)) {}
+    tls_stream(std::unique_ptr<boost::asio::ip::tcp::socket> socket, std::shared_ptr<const tls_credentials> credentials)
+        : socket_(std::move(socket)), credentials_(std::move(credentials)) {}
     tls_step after(int returned);
     void note_fault(int error);
 
-    std::unique_ptr<boost::asio::ip::tcp::socket> socket_; ///< outlives the session, which reads it
+    // Both outlive the session, which uses them.
+    std::unique_ptr<boost::asio::ip::tcp::socket> socket_;
+    std::unique_ptr<certificate_owner> refused_ = std::make_unique<certificate_owner>(); ///< in the handshake
+    std::shared_ptr<const tls_credentials> credentials_;                                 ///< those that it began with
     tls_session_owner session_;
     tls_fault fault_;
 };
