@@ -5,6 +5,9 @@
 /// result names its run, attempt and token. Kept: an entry for each open assignment, and one for each result that was
 /// taken until its node has let go of it. Pure.
 ///
+/// A result that counts is on its way to the journal until durable() or withdraw(). Meanwhile its assignment stays open
+/// and its node keeps it: if the journal fails or the coordinator dies, the node is the only one that has it.
+///
 /// Owner: the cluster actor. When it dies, the next one is opened from the journal.
 #pragma once
 
@@ -14,8 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace chalk::actors {
@@ -29,43 +32,68 @@ struct assignment_name {
 };
 
 enum class result_standing {
-    counts,   ///< the run's: this once
-    repeated, ///< was taken before: the node is told so again, nothing else happens
-    evidence, ///< of an attempt that was given up: kept for people, never counted
-    foreign   ///< names what was never assigned: refused, and the node is at fault
+    counts,    ///< the run's: to be journalled, this once
+    under_way, ///< came before and is not durable yet: no answer now, the node keeps it and is told when it is
+    repeated,  ///< is in the journal: the node is told so again and may drop it, nothing else happens
+    evidence,  ///< of an attempt that was given up: kept for people, once for each name, and never counted
+    foreign    ///< names what was never assigned: refused, and the node is at fault
+};
+
+/// What the journal has under exactly this run, attempt and token.
+enum class journalled_name {
+    absent,   ///< nothing: it was never assigned
+    assigned, ///< its start, and no result of it
+    taken     ///< its result
 };
 
 class result_fence {
   public:
-    /// Whether the journal has this as an attempt that ended with a result of that token. Asked of those that the fence
-    /// does not hold itself. Null: none has.
-    using known_result = std::function<bool(const assignment_name&)>;
-
     /// `open`: what the journal has as started and not ended. error_class::harness when a token of it is not of an
     /// earlier epoch, or two of them are for one run.
-    [[nodiscard]] static result<result_fence> open(std::uint64_t epoch, const std::vector<assignment_name>& open,
-                                                   known_result taken_before);
+    [[nodiscard]] static result<result_fence> open(std::uint64_t epoch, const std::vector<assignment_name>& open);
 
     /// A token for `attempt` of `run`. error_class::harness while the run has an open assignment.
     [[nodiscard]] result<assignment_name> assign(run_key run, attempt_number attempt);
-    /// The assignment counts no more: its node was lost, or gave it back. False when it was not open.
-    bool give_up(const assignment_name& what);
-    /// A result has come. The first one that counts closes the assignment.
-    [[nodiscard]] result_standing accept(const assignment_name& what);
+    /// The assignment counts no more: its node was lost, or gave it back. True: it was open, and the run may be given
+    /// out anew. False: it was not, or its result is on its way to the journal, whose answer decides.
+    [[nodiscard]] bool give_up(const assignment_name& what);
+
+    /// Whether the journal has to be asked for this name before accept(). If not, the fence knows it by itself.
+    [[nodiscard]] bool must_ask(const assignment_name& what) const { return !own_word(what); }
+    /// A result has come. `has`: the journal's answer; of no account where it need not be asked.
+    [[nodiscard]] result_standing accept(const assignment_name& what, journalled_name has);
+    /// The result that counts is in the journal: its node may be told, and the assignment is closed. False: it was not
+    /// on its way there.
+    [[nodiscard]] bool durable(const assignment_name& what);
+    /// The journal has surely not taken the result that counts. The assignment is open as before, and its node has to
+    /// offer the result again. True: it was given up meanwhile; now the run may be given out anew.
+    [[nodiscard]] bool withdraw(const assignment_name& what);
     /// The node does not hold the result any more, or its lease has ended: it is not expected again.
     void forget(const assignment_name& what);
 
+    /// Also while its result is on its way to the journal.
     [[nodiscard]] bool is_open(const assignment_name& what) const;
     [[nodiscard]] std::size_t open_assignments() const noexcept { return open_.size(); }
     [[nodiscard]] std::size_t kept_results() const noexcept { return taken_.size(); }
 
   private:
-    result_fence(std::uint64_t epoch, known_result taken_before)
-        : tokens_(epoch), taken_before_(std::move(taken_before)) {}
+    enum class stage {
+        open,              ///< no result has come
+        journalling,       ///< it is on its way to the journal
+        given_up_meanwhile ///< likewise, and was given up: it counts if the journal takes it, and no other does
+    };
+    struct assignment {
+        assignment_name name;
+        stage at = stage::open;
+    };
+
+    explicit result_fence(std::uint64_t epoch) : tokens_(epoch) {}
+    [[nodiscard]] assignment* find(const assignment_name& what);
+    /// nullopt: only the journal knows.
+    [[nodiscard]] std::optional<result_standing> own_word(const assignment_name& what) const;
 
     epoch_counter<struct of_assignments> tokens_;
-    known_result taken_before_;
-    std::map<run_key, assignment_name> open_;
+    std::map<run_key, assignment> open_;
     std::map<fencing_token, assignment_name> taken_;
 };
 
