@@ -60,7 +60,7 @@ function(chalk_add_component name)
       target_precompile_headers(chalk_${name}_tests PRIVATE ${arg_PRECOMPILE} "<tests/support/catch.hpp>")
     endif()
     add_test(NAME ${name} COMMAND chalk_${name}_tests)
-    chalk_test_properties(${name} TIMEOUT 300 SHARES ${arg_TEST_SHARES})
+    chalk_test_properties(${name} TIMEOUT 600 SHARES ${arg_TEST_SHARES})
   endif()
 
   if(fuzzers AND CHALK_FUZZING)

@@ -20,6 +20,7 @@ namespace chalk::store {
 
 inline constexpr std::size_t max_piece = chunk_size.count;     ///< bytes of content in one frame
 inline constexpr std::size_t max_chunks_a_want = 1024;         ///< names in one want_chunks
+inline constexpr std::size_t max_trees_wanted = 4;             ///< asked for and not answered, a connection
 inline constexpr std::size_t max_error_text = 1024;            ///< bytes
 inline constexpr std::size_t max_bulk_frame = max_piece + 128; ///< with its length and type
 
@@ -29,7 +30,8 @@ enum class offer_number : std::uint64_t {};
 /// Of an assignment of (run, attempt) to a node: the coordinator knows a late result by it. Opaque here.
 enum class result_token : std::uint64_t {};
 
-/// "Send me the manifest of this tree."
+/// "Send me the manifest of this tree." Answered by its pieces, or by an error about the tree; no more than
+/// max_trees_wanted wait for their answer.
 struct want_tree {
     tree_digest tree;
 };

@@ -172,7 +172,7 @@ TEST_CASE("a manifest crosses in pieces that fit in frames") {
         entries.push_back({fmt::format("{:0>100}", i), entry_kind::folder, false, {}, {}, {}});
     }
     const auto tree = tree_manifest::make(std::move(entries)).value();
-    manifest_sender sender(tree);
+    manifest_sender sender(tree.digest(), std::make_shared<const std::string>(tree.text()));
     manifest_receiver receiver(tree.digest());
     std::size_t pieces = 0;
     std::optional<tree_manifest> got;

@@ -4,6 +4,7 @@
 #include "protocol/store/chunk_outbox.hpp"
 #include "protocol/store/fetch_plan.hpp"
 #include "protocol/store/folder_source.hpp"
+#include "protocol/store/manifest_outbox.hpp"
 #include "protocol/store/manifest_transfer.hpp"
 #include "protocol/store/materialise.hpp"
 #include "protocol/store/read_tree.hpp"
@@ -22,7 +23,8 @@ namespace {
 /// The side that has the folder, for the time of one connection.
 class sending_side {
   public:
-    sending_side(const tree_manifest& tree, const folder_source& source) : tree_(tree), source_(source) {}
+    sending_side(const tree_manifest& tree, const folder_source& source)
+        : tree_(tree), text_(std::make_shared<const std::string>(tree.text())), source_(source) {}
 
     /// What it answers to these bytes.
     std::string answer(std::string_view data) {
@@ -30,15 +32,17 @@ class sending_side {
         const auto fed = decoder_.feed(data, [&](bulk_message&& message) -> result<void> {
             if (const auto* wanted = std::get_if<want_tree>(&message); wanted != nullptr) {
                 CHECK(wanted->tree == tree_.digest());
-                manifest_sender sender(tree_);
-                while (const auto piece = sender.next()) {
-                    out += to_frame(*piece).value();
-                }
-                return {};
+                return manifests_.want(*wanted);
             }
             return outbox_.want(std::get<want_chunks>(message));
         });
         REQUIRE(fed);
+        while (manifests_.next_tree()) {
+            manifests_.begin(text_);
+            while (const auto piece = manifests_.next_piece()) {
+                out += to_frame(*piece).value();
+            }
+        }
         while (const auto next = outbox_.next()) {
             out += to_frame(chunk_sent{next->chunk, source_.read(next->chunk).value()}).value();
             ++chunks_sent;
@@ -50,8 +54,10 @@ class sending_side {
 
   private:
     const tree_manifest& tree_;
+    shared_manifest_text text_;
     const folder_source& source_;
     bulk_decoder decoder_;
+    manifest_outbox manifests_;
     chunk_outbox outbox_;
 };
 
@@ -82,7 +88,7 @@ class fetching_side {
                     tree = std::move(**added);
                     pin_.emplace(cache_.pin(tree).value());
                     plan.emplace(
-                        tree, [&](const chunk_digest& name) { return cache_.holds(name); }, fetch_limits{3, 5});
+                        tree, [&](const chunk_need& one) { return cache_.holds(one); }, fetch_limits{3, 5});
                     out += ask();
                 }
                 return {};

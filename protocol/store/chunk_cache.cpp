@@ -26,6 +26,11 @@ bytes on_disk(std::uint64_t size) noexcept {
     return {(size + page_size - 1) / page_size * page_size};
 }
 
+/// Objects lie in folders of two hex digits. Whatever else is among them is somebody else's.
+bool is_shard_name(std::string_view name) noexcept {
+    return name.size() == 2 && name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool is_object(const struct stat& about) noexcept {
     return S_ISREG(about.st_mode) && static_cast<std::uint64_t>(about.st_size) <= max_manifest_text.count;
 }
@@ -140,7 +145,13 @@ cache_result<std::vector<chunk_cache::object>> chunk_cache::list_objects() const
         return disk_trouble("list", folder_ / "objects");
     }
     for (const auto& shard : *shards) {
+        if (!is_shard_name(shard)) {
+            continue;
+        }
         const unique_fd folder(::openat(top.get(), shard.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!folder && (errno == ENOTDIR || errno == ELOOP)) {
+            continue; // no folder: there is nothing in it
+        }
         const auto names = folder ? list_names(folder.get(), objects_a_folder) : std::nullopt;
         if (!names) {
             return disk_trouble("list", folder_ / "objects" / shard);
@@ -148,7 +159,9 @@ cache_result<std::vector<chunk_cache::object>> chunk_cache::list_objects() const
         for (const auto& name : *names) {
             struct stat about {};
             const auto sum = parse_sha256(name);
-            if (sum && ::fstatat(folder.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
+            // In another folder than its own it is not found, and could not be removed.
+            if (sum && name.starts_with(shard) &&
+                ::fstatat(folder.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
                 all.push_back({{*sum}, on_disk(static_cast<std::uint64_t>(about.st_size)), about.st_mtim});
             }
         }
@@ -333,9 +346,10 @@ cache_result<std::optional<tree_manifest>> chunk_cache::get(const tree_digest& n
     return tree ? std::optional(std::move(*tree)) : std::nullopt; // a chunk that is no manifest
 }
 
-bool chunk_cache::holds(const chunk_digest& name) const {
+bool chunk_cache::holds(const chunk_need& what) const {
     struct stat about {};
-    return ::lstat(path_of(name).c_str(), &about) == 0 && is_object(about);
+    return ::lstat(path_of(what.name).c_str(), &about) == 0 && is_object(about) &&
+           static_cast<std::uint64_t>(about.st_size) == what.size.count;
 }
 
 cache_result<void> chunk_cache::remove_damaged(const chunk_digest& name) {

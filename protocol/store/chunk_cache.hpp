@@ -59,8 +59,9 @@ class chunk_cache {
     /// A manifest that was put; nullopt: absent or damaged.
     [[nodiscard]] cache_result<std::optional<tree_manifest>> get(const tree_digest& name);
 
-    /// Whether get() would find a file. Its content is not looked at.
-    [[nodiscard]] bool holds(const chunk_digest& name) const;
+    /// Whether get() would find a file of this size. Its content is not looked at. With a size, since a file of another
+    /// one is torn, or no chunk of the tree that says so.
+    [[nodiscard]] bool holds(const chunk_need& what) const;
 
     /// Keeps these, whether they are there yet or not. Pin first, then look and fetch: nothing goes in between.
     [[nodiscard]] cache_result<cache_pin> pin(const std::vector<chunk_digest>& chunks);

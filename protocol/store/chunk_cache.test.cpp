@@ -52,6 +52,11 @@ bool finds(chunk_cache& cache, const chunk_digest& name) {
     return cache.get(name).value().has_value();
 }
 
+/// Whether it has what put_number() put, without using it.
+bool has_page(const chunk_cache& cache, const chunk_digest& name) {
+    return cache.holds({name, {one_page}});
+}
+
 fs::path object_file(const fs::path& folder, const chunk_digest& name) {
     return folder / "objects" / name.hex().substr(0, 2) / name.hex();
 }
@@ -73,11 +78,14 @@ TEST_CASE("a cache gives back what was put, for nobody else to read or change, a
     const auto place = folder.path() / "a/cache";
     auto cache = open_cache(place, 1_MiB);
     const auto name = name_chunk("hello");
-    CHECK_FALSE(cache->holds(name));
+    CHECK_FALSE(cache->holds({name, {5}}));
     CHECK_FALSE(finds(*cache, name));
     REQUIRE(cache->put(name, "hello"));
     REQUIRE(cache->put(name, "hello")); // fine when it is there
-    CHECK(cache->holds(name));
+    CHECK(cache->holds({name, {5}}));
+    // No chunk of a tree that gives it another size: that would be asked for, and refused when it arrives.
+    CHECK_FALSE(cache->holds({name, {4}}));
+    CHECK_FALSE(cache->holds({name, chunk_size}));
     CHECK(cache->get(name).value() == "hello");
     CHECK(cache->usage().value().objects == 1);
     CHECK(cache->usage().value().total == 4_KiB);
@@ -165,16 +173,16 @@ TEST_CASE("a cache that is full removes what was used least recently, and no mor
     }
     CHECK(finds(*cache, names[0])); // used just now
     const auto fifth = put_number(*cache, 4);
-    CHECK(cache->holds(names[0]));
-    CHECK_FALSE(cache->holds(names[1]));
-    CHECK(cache->holds(names[2]));
-    CHECK(cache->holds(names[3]));
-    CHECK(cache->holds(fifth));
+    CHECK(has_page(*cache, names[0]));
+    CHECK_FALSE(has_page(*cache, names[1]));
+    CHECK(has_page(*cache, names[2]));
+    CHECK(has_page(*cache, names[3]));
+    CHECK(has_page(*cache, fifth));
     CHECK(cache->usage().value().total == 16_KiB);
     (void)put_number(*cache, 2); // to put what is there is to use it
     (void)put_number(*cache, 5);
-    CHECK(cache->holds(names[2]));
-    CHECK_FALSE(cache->holds(names[3]));
+    CHECK(has_page(*cache, names[2]));
+    CHECK_FALSE(has_page(*cache, names[3]));
 }
 
 TEST_CASE("what is pinned is never removed; a cache full of it refuses at once, and removes nothing") {
@@ -190,7 +198,7 @@ TEST_CASE("what is pinned is never removed; a cache full of it refuses at once, 
     auto second = std::optional(cache->pin({later, names[1]}).value()); // before it is there
     (void)put_number(*cache, 7);
     (void)put_number(*cache, 8); // in place of the one that nobody pinned
-    CHECK_FALSE(cache->holds(names[2]));
+    CHECK_FALSE(has_page(*cache, names[2]));
     {
         const auto third = cache->pin({name_chunk(numbered_content(8))}).value();
         const auto data = numbered_content(9);
@@ -207,11 +215,40 @@ TEST_CASE("what is pinned is never removed; a cache full of it refuses at once, 
     set_last_use(object_file(folder.path(), later), 1);
     second.reset();
     (void)put_number(*cache, 11);
-    CHECK_FALSE(cache->holds(later));
-    CHECK(cache->holds(names[1])); // pinned once more
+    CHECK_FALSE(has_page(*cache, later));
+    CHECK(has_page(*cache, names[1])); // pinned once more
     CHECK(files_below(folder.path() / "pins") == 1);
     first = cache->pin(std::vector<chunk_digest>()).value();
     CHECK(files_below(folder.path() / "pins") == 1); // the old one went
+}
+
+TEST_CASE("what somebody else put among the objects is left alone, and in nobody's way") {
+    const chalk::test::temporary_folder folder;
+    auto cache = open_cache(folder.path(), 16_KiB);
+    const auto name = put_number(*cache, 1);
+    const auto shard = name.hex().substr(0, 2);
+    const auto stray = name_chunk("stray").hex();
+    REQUIRE(stray.substr(0, 2) != shard);
+    folder.write("objects/notes.txt", "mine");
+    folder.write("objects/AB/" + stray, "mine");
+    folder.write(fmt::format("objects/{}/notes.txt", shard), "mine");
+    folder.write(fmt::format("objects/{}/{}", shard, stray), "mine"); // no chunk is looked for here
+    const auto unused = shard == "00" ? "01" : "00";
+    folder.write(fmt::format("objects/{}", unused), "mine");
+    fs::create_directory_symlink("absent", folder.path() / "objects/ff~");
+    cache = open_cache(folder.path(), 16_KiB);
+    CHECK(cache->usage().value().objects == 1);
+    CHECK(finds(*cache, name));
+    for (std::uint64_t i = 2; i < 8; ++i) {
+        const auto data = numbered_content(i);
+        if (!name_chunk(data).hex().starts_with(unused)) {
+            (void)put_number(*cache, i); // some of them in place of others
+        }
+    }
+    CHECK(cache->usage().value().objects == 4);
+    CHECK(fs::exists(folder.path() / "objects/notes.txt"));
+    CHECK(fs::exists(folder.path() / "objects/AB" / stray));
+    CHECK(fs::exists(folder.path() / "objects" / shard / stray));
 }
 
 TEST_CASE("a chunk that is larger than the cache is refused as one that does not fit") {
@@ -234,11 +271,11 @@ TEST_CASE("two owners of one cache see each other's chunks and pins and count to
         (void)put_number(i % 2 == 0 ? *one : *other, i);
         CHECK(one->usage().value().total <= 16_KiB);
     }
-    CHECK(one->holds(name));
+    CHECK(has_page(*one, name));
     pin.reset();
     set_last_use(object_file(folder.path(), name), 1);
     (void)put_number(*one, 9);
-    CHECK_FALSE(one->holds(name));
+    CHECK_FALSE(has_page(*one, name));
 }
 
 TEST_CASE("threads that put and get at once keep to the cap") {

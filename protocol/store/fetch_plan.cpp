@@ -4,11 +4,11 @@
 
 namespace chalk::store {
 
-fetch_plan::fetch_plan(const tree_manifest& tree, const std::function<bool(const chunk_digest&)>& is_there,
+fetch_plan::fetch_plan(const tree_manifest& tree, const std::function<bool(const chunk_need&)>& is_there,
                        const fetch_limits& limits)
     : limits_(limits) {
     for (const auto& one : tree.chunks()) {
-        if (!is_there(one.name)) {
+        if (!is_there(one)) {
             add(one);
         }
     }

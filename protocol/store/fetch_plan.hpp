@@ -29,8 +29,8 @@ enum class arrival {
 
 class fetch_plan {
   public:
-    /// `is_there`: what need not be fetched (chunk_cache::holds).
-    fetch_plan(const tree_manifest& tree, const std::function<bool(const chunk_digest&)>& is_there,
+    /// `is_there`: what need not be fetched, name and size (chunk_cache::holds).
+    fetch_plan(const tree_manifest& tree, const std::function<bool(const chunk_need&)>& is_there,
                const fetch_limits& limits);
     /// What materialise() missed.
     fetch_plan(const std::vector<chunk_need>& missing, const fetch_limits& limits);

@@ -27,7 +27,7 @@ tree_manifest tree_of(std::size_t chunks) {
     return tree_manifest::make(std::move(entries)).value();
 }
 
-bool nothing_is_there(const chunk_digest&) {
+bool nothing_is_there(const chunk_need&) {
     return false;
 }
 
@@ -52,10 +52,10 @@ TEST_CASE("a plan asks for each chunk once, in the tree's order, with no more in
 }
 
 TEST_CASE("a plan asks for nothing that is there, so that a new one goes on where a killed process was") {
-    const auto there = [](const chunk_digest& name) { return name != name_chunk(small_chunk(1)); };
+    const auto there = [](const chunk_need& one) { return one.name != name_chunk(small_chunk(1)); };
     fetch_plan plan(tree_of(3), there, {});
     CHECK(plan.next() == std::vector{name_chunk(small_chunk(1))});
-    fetch_plan nothing(tree_of(3), [](const chunk_digest&) { return true; }, {});
+    fetch_plan nothing(tree_of(3), [](const chunk_need&) { return true; }, {});
     CHECK(nothing.done());
     const chunk_need one{name_chunk(small_chunk(1)), {7}};
     fetch_plan missed(std::vector{one, one}, {});

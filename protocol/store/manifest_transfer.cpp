@@ -5,11 +5,11 @@
 namespace chalk::store {
 
 std::optional<manifest_piece> manifest_sender::next() {
-    if (sent_ == text_.size()) {
+    if (done()) {
         return std::nullopt;
     }
-    manifest_piece piece{tree_, static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(sent_),
-                         text_.substr(sent_, max_piece)};
+    manifest_piece piece{tree_, static_cast<std::uint32_t>(text_->size()), static_cast<std::uint32_t>(sent_),
+                         text_->substr(sent_, max_piece)};
     sent_ += piece.data.size();
     return piece;
 }

@@ -3,22 +3,30 @@
 
 #include "protocol/store/bulk_messages.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace chalk::store {
 
-/// Owner: who sends it; asks for the next piece when the last one is written.
+/// A manifest's text as it is sent: made once and shared by all connections that send it at a time, since it may have
+/// max_manifest_text.
+using shared_manifest_text = std::shared_ptr<const std::string>;
+
+/// Owner: who sends it; asks for the next piece when the last one is written. Copies a piece at a time.
 class manifest_sender {
   public:
-    explicit manifest_sender(const tree_manifest& tree) : tree_(tree.digest()), text_(tree.text()) {}
+    /// `text` is that of `tree`, and not null.
+    manifest_sender(const tree_digest& tree, shared_manifest_text text) : tree_(tree), text_(std::move(text)) {}
 
     /// nullopt: that was all.
     [[nodiscard]] std::optional<manifest_piece> next();
+    [[nodiscard]] bool done() const noexcept { return sent_ == text_->size(); }
 
   private:
     tree_digest tree_;
-    std::string text_;
+    shared_manifest_text text_;
     std::size_t sent_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "protocol/store/materialise.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/store/read_tree.hpp"
 #include "protocol/store/store_files.hpp"
 #include "protocol/store/tree_rules.hpp"
 #include "protocol/store/unfinished_folder.hpp"
@@ -23,8 +24,7 @@ namespace {
 
 class tree_maker {
   public:
-    tree_maker(const tree_manifest& tree, chunk_cache& cache, int root, durability kept)
-        : tree_(tree), cache_(cache), root_(root), kept_(kept) {}
+    tree_maker(const tree_manifest& tree, chunk_cache& cache, int root) : tree_(tree), cache_(cache), root_(root) {}
 
     /// The missing chunks. With the first of them the making ends, and the rest of the cache is looked at, so that one
     /// fetch brings all.
@@ -32,11 +32,6 @@ class tree_maker {
         for (const auto& entry : tree_.entries()) {
             if (auto made = make_entry(entry); !made) {
                 return made.error();
-            }
-        }
-        if (missing_.empty() && kept_ == durability::power_cut) {
-            if (auto synced = sync_folders(); !synced) {
-                return synced.error();
             }
         }
         return std::move(missing_);
@@ -88,8 +83,14 @@ class tree_maker {
                 return data.error().as_failure();
             }
             seen_.insert(name);
+            const auto size = size_of_chunk(entry.size, i);
             if (!*data) {
-                missing_.push_back({name, size_of_chunk(entry.size, i)});
+                missing_.push_back({name, size});
+            } else if ((*data)->size() != size.count) {
+                // No other content has this name, so that nobody has the tree. Written, a manifest in the cache, which
+                // may be longer than a chunk, could fill the disk under a few names.
+                return harness_failure(fmt::format("cannot make {}: chunk {} has {} bytes, not {} as the tree says",
+                                                   dump_json(entry.path), name.hex(), (*data)->size(), size.count));
             } else if (missing_.empty() && !write_whole(fd.get(), **data)) {
                 return refuse(entry);
             }
@@ -97,33 +98,32 @@ class tree_maker {
         if (!missing_.empty()) {
             return {};
         }
-        if (::fchmod(fd.get(), entry.executable ? 0755 : 0644) != 0 ||
-            (kept_ == durability::power_cut && ::fsync(fd.get()) != 0)) {
-            return refuse(entry);
-        }
-        return {};
-    }
-
-    result<void> sync_folders() const {
-        for (const auto& entry : tree_.entries()) {
-            if (entry.kind != entry_kind::folder) {
-                continue;
-            }
-            const auto inside = open_parent(root_, entry.path + "/.");
-            if (!inside || ::fsync(inside.get()) != 0) {
-                return refuse(entry);
-            }
-        }
-        return {};
+        return ::fchmod(fd.get(), entry.executable ? 0755 : 0644) == 0 ? result<void>() : refuse(entry);
     }
 
     const tree_manifest& tree_;
     chunk_cache& cache_;
     int root_;
-    durability kept_;
     std::unordered_set<chunk_digest> seen_; ///< looked up already
     std::vector<chunk_need> missing_;
 };
+
+/// All files and folders of the tree, and `root` itself.
+result<void> sync_tree(const tree_manifest& tree, int root) {
+    for (const auto& entry : tree.entries()) {
+        if (entry.kind == entry_kind::symlink) {
+            continue; // is in its folder
+        }
+        const auto parent = open_parent(root, entry.path);
+        const unique_fd fd(parent ? ::openat(parent.get(), last_component(entry.path).c_str(),
+                                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                                  : -1);
+        if (!fd || ::fsync(fd.get()) != 0) {
+            return harness_failure(fmt::format("cannot sync {}: {}", dump_json(entry.path), errno_text()));
+        }
+    }
+    return ::fsync(root) == 0 ? result<void>() : harness_failure(fmt::format("cannot sync: {}", errno_text()));
+}
 
 result<void> sync_by_name(const fs::path& folder) {
     const unique_fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -133,10 +133,45 @@ result<void> sync_by_name(const fs::path& folder) {
     return {};
 }
 
+/// Fine when the folder at `target` holds the tree and nothing else. That is so when its maker died after the rename
+/// and before it could tell anyone. Its syncs are not known of then, so they are made here.
+result<void> find_there(const tree_manifest& tree, const fs::path& target, durability kept) {
+    const unique_fd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!root) {
+        return harness_failure(
+            fmt::format("{} exists, and is no folder that can be opened: {}", target.string(), errno_text()));
+    }
+    read_tree_options bounds; // nothing is read beyond what the tree has
+    bounds.max_total = tree.size();
+    bounds.max_entries = tree.entries().size();
+    const auto there = read_tree(target, bounds);
+    if (!there || there->tree.digest() != tree.digest()) {
+        return harness_failure(fmt::format("{} exists, and holds something else than the tree {}{}{}", target.string(),
+                                           tree.digest().hex(), there ? "" : ": ",
+                                           there ? std::string() : there.error().message));
+    }
+    if (kept == durability::until_restart) {
+        return {};
+    }
+    if (auto synced = sync_tree(tree, root.get()); !synced) {
+        return harness_failure(fmt::format("{}: {}", target.string(), synced.error().message));
+    }
+    return sync_by_name(target.parent_path());
+}
+
+bool exists_at(const fs::path& target) {
+    struct stat about {};
+    return ::lstat(target.c_str(), &about) == 0;
+}
+
 } // namespace
 
 result<std::vector<chunk_need>> materialise(const tree_manifest& tree, chunk_cache& cache, const fs::path& target,
                                             durability kept) {
+    if (exists_at(target)) {
+        const auto found = find_there(tree, target, kept);
+        return found ? result<std::vector<chunk_need>>(std::vector<chunk_need>()) : found.error();
+    }
     auto pinned = cache.pin(tree);
     if (!pinned) {
         return pinned.error().as_failure();
@@ -145,18 +180,28 @@ result<std::vector<chunk_need>> materialise(const tree_manifest& tree, chunk_cac
     if (!folder) {
         return folder.error();
     }
-    auto missing = tree_maker(tree, cache, folder->fd(), kept).make();
+    auto missing = tree_maker(tree, cache, folder->fd()).make();
     if (!missing) {
         return harness_failure(fmt::format("{}: {}", target.string(), missing.error().message));
     }
     if (!missing->empty()) {
         return missing;
     }
-    if (::fchmod(folder->fd(), 0755) != 0 || (kept == durability::power_cut && ::fsync(folder->fd()) != 0)) {
+    if (::fchmod(folder->fd(), 0755) != 0) {
         return harness_failure(fmt::format("cannot finish {}: {}", target.string(), errno_text()));
     }
+    if (kept == durability::power_cut) {
+        if (auto synced = sync_tree(tree, folder->fd()); !synced) {
+            return harness_failure(fmt::format("{}: {}", target.string(), synced.error().message));
+        }
+    }
     if (auto named = folder->finish(target); !named) {
-        return named.error();
+        if (!exists_at(target)) {
+            return named.error();
+        }
+        // Somebody else was faster.
+        const auto found = find_there(tree, target, kept);
+        return found ? std::move(missing) : found.error();
     }
     if (kept == durability::power_cut) {
         if (auto synced = sync_by_name(target.parent_path()); !synced) {

@@ -28,8 +28,10 @@ enum class durability {
 };
 
 /// Blocking. Pins the tree only for as long as it works: who fetches for it pins first. Returns the chunks that the
-/// cache lacks or had damaged: fetch them and try again. None: the folder is there. error_class::harness with path and
-/// cause when the target exists, or the disk refuses. On both nothing is left at or beside the target.
+/// cache lacks or had damaged: fetch them and try again. None: the folder is there. A target that holds the same tree
+/// already (paths, contents, which files are executable) is there too; it is synced when `kept` says so.
+/// error_class::harness with path and cause when the target is anything else, which then stays what it was, when a
+/// chunk has another size than the tree says, or the disk refuses. On all of them nothing is left beside the target.
 [[nodiscard]] result<std::vector<chunk_need>> materialise(const tree_manifest& tree, chunk_cache& cache,
                                                           const std::filesystem::path& target, durability kept);
 

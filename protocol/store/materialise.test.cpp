@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,6 +152,76 @@ TEST_CASE("a target that exists is refused, and stays what it was") {
     CHECK(fs::is_empty(outside));
     CHECK(names_in_folder(folder.path() / "made") == 2);
     CHECK_FALSE(materialise(tree, *cache, folder.path() / "absent/t", durability::until_restart));
+}
+
+TEST_CASE("a target that holds the tree already counts as made, whatever the cache has; one that differs is refused") {
+    const chalk::test::temporary_folder folder;
+    fill(folder);
+    auto cache = roomy_cache(folder.path() / "cache");
+    const auto tree = keep(folder.path() / "tree", *cache);
+    const auto target = folder.path() / "made/t";
+    fs::create_directory(folder.path() / "made");
+    REQUIRE(materialise(tree, *cache, target, durability::power_cut).value().empty());
+    fs::remove_all(folder.path() / "cache/objects");
+    for (const auto kept : {durability::until_restart, durability::power_cut}) {
+        const auto again = materialise(tree, *cache, target, kept);
+        REQUIRE(again);
+        CHECK(again->empty());
+    }
+    CHECK(names_in_folder(folder.path() / "made") == 1);
+    // A link to it is another's name for it, and no folder.
+    fs::create_directory_symlink("t", folder.path() / "made/link");
+    CHECK_FALSE(materialise(tree, *cache, folder.path() / "made/link", durability::until_restart));
+    const auto refuses = [&] {
+        const auto made = materialise(tree, *cache, target, durability::power_cut);
+        return !made && made.error().message.find(target.string()) != std::string::npos;
+    };
+    std::ofstream(target / "more") << "x";
+    CHECK(refuses());
+    fs::remove(target / "more");
+    fs::remove(target / "empty");
+    CHECK(refuses());
+    std::ofstream(target / "empty") << "";
+    CHECK(materialise(tree, *cache, target, durability::power_cut));
+    std::ofstream(target / "a/program") << "run it";
+    CHECK(refuses());
+    CHECK(fs::exists(target / "a/large"));
+}
+
+TEST_CASE("a chunk of another size than the tree says is refused: small names could make a huge folder") {
+    const chalk::test::temporary_folder folder;
+    auto cache = roomy_cache(folder.path() / "cache");
+    fs::create_directory(folder.path() / "made");
+    const std::string large(2 * chunk_size.count, 'x'); // as a manifest in the cache may be
+    REQUIRE(cache->put(name_chunk(large), large));
+    REQUIRE(cache->put(name_chunk("four"), "four"));
+    const std::vector<chunk_digest> often(8, name_chunk(large));
+    const tree_entry huge{"f", entry_kind::file, false, {8 * chunk_size.count}, often, {}};
+    const tree_entry small{"f", entry_kind::file, false, {5}, {name_chunk("four")}, {}};
+    const tree_entry absent{"a", entry_kind::file, false, {1}, {name_chunk("?")}, {}};
+    for (const auto& entries : {std::vector{huge}, std::vector{small}, std::vector{absent, huge}}) {
+        const auto tree = tree_manifest::make(entries).value();
+        const auto made = materialise(tree, *cache, folder.path() / "made/t", durability::until_restart);
+        REQUIRE_FALSE(made);
+        CHECK(made.error().message.find("\"f\"") != std::string::npos);
+        CHECK(fs::is_empty(folder.path() / "made"));
+    }
+}
+
+TEST_CASE("a folder that was made and cannot be opened is removed again") {
+    const chalk::test::temporary_folder folder;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const unique_fd next(::dup(STDIN_FILENO)); // all below it are in use
+    REQUIRE(next);
+    rlimit none_left = before;
+    none_left.rlim_cur = static_cast<rlim_t>(next.get()) + 1;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none_left) == 0);
+    const auto made = unfinished_folder::make(folder.path() / "t");
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().message.find("Too many open files") != std::string::npos);
+    CHECK(fs::is_empty(folder.path()));
 }
 
 TEST_CASE("what is being made is not taken for what was left behind") {

@@ -1,6 +1,7 @@
 #include "protocol/store/read_tree.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/store/manifest_lines.hpp"
 #include "protocol/store/store_files.hpp"
 #include "protocol/store/tree_rules.hpp"
 
@@ -71,6 +72,21 @@ class tree_reader {
         return {};
     }
 
+    /// Takes the entry's line from the room that the manifest has left. Otherwise there is none, and nothing is taken.
+    bool take_room(const tree_entry& entry) {
+        const auto length = manifest_line_length(entry);
+        if (length > text_room_) {
+            return false;
+        }
+        text_room_ -= length;
+        return true;
+    }
+
+    result<void> leave_out_for_room(const std::string& path) {
+        return leave_out(
+            path, fmt::format("the manifest has no room for it: its text may have {} bytes", max_manifest_text.count));
+    }
+
     result<void> list(int folder, const std::string& at) {
         // Counted when they are listed, since the names of all folders above this one are in memory. One more than may
         // be, so that too many are seen.
@@ -122,7 +138,11 @@ class tree_reader {
         if (!below) {
             return leave_out(path, errno_text());
         }
-        entries_.push_back({path, entry_kind::folder, false, {}, {}, {}});
+        tree_entry entry{path, entry_kind::folder, false, {}, {}, {}};
+        if (!take_room(entry)) {
+            return leave_out_for_room(path);
+        }
+        entries_.push_back(std::move(entry));
         return list(below.get(), path); // as deep as a path may be
     }
 
@@ -136,7 +156,11 @@ class tree_reader {
         if (const auto fault = find_target_fault(path, target); !fault.empty()) {
             return leave_out(path, fault);
         }
-        entries_.push_back({path, entry_kind::symlink, false, {}, {}, std::move(target)});
+        tree_entry entry{path, entry_kind::symlink, false, {}, {}, std::move(target)};
+        if (!take_room(entry)) {
+            return leave_out_for_room(path);
+        }
+        entries_.push_back(std::move(entry));
         return {};
     }
 
@@ -165,11 +189,14 @@ class tree_reader {
             return leave_out(file.path,
                              fmt::format("with it the whole is larger than {} bytes", options_.max_total.count));
         }
-        return read_content(fd.get(), file.path, size, (about.st_mode & S_IXUSR) != 0);
+        tree_entry entry{file.path, entry_kind::file, (about.st_mode & S_IXUSR) != 0, size, {}, {}};
+        return take_room(entry) ? read_content(fd.get(), std::move(entry)) : leave_out_for_room(file.path);
     }
 
-    result<void> read_content(int fd, const std::string& path, bytes size, bool executable) {
-        tree_entry entry{path, entry_kind::file, executable, size, {}, {}};
+    /// A file that turns out to be no good keeps the room that it took: that leaves out more than it must, and no less.
+    result<void> read_content(int fd, tree_entry entry) {
+        const auto path = entry.path;
+        const auto size = entry.size;
         for (std::uint64_t i = 0; i < count_chunks(size); ++i) {
             const auto expected = size_of_chunk(size, i).count;
             const auto data = read_up_to(fd, expected, static_cast<off_t>(i * chunk_size.count));
@@ -205,6 +232,8 @@ class tree_reader {
     std::size_t listed_ = 0;
     std::size_t complaints_ = 0;
     bytes total_;
+    /// Of the manifest's text, in bytes, with its break and the longest head taken off.
+    std::size_t text_room_ = max_manifest_text.count - manifest_head(max_tree_entries).size() - 1;
     read_tree_report report_;
 };
 

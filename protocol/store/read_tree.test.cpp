@@ -200,6 +200,36 @@ TEST_CASE("what a student piles up is bounded, and said") {
     CHECK(complaints.back() == "51 more were left out");
 }
 
+TEST_CASE("a student's names that no manifest has room for are left out, and the rest is read") {
+    const chalk::test::temporary_folder folder;
+    // Control characters: a byte on disk is six in the manifest. A link's line is 12 KiB.
+    const std::string level(253, '\x01');
+    const auto deep = folder.path() / level / level / level;
+    const auto target = fmt::format("{0}/{0}/{0}/{0}", level);
+    fs::create_directories(deep);
+    folder.write("short", "has room");
+    folder.write(fmt::format("{0}/{0}/{0}/{0}", level), "has none");
+    constexpr std::size_t links = 3'000;
+    for (std::size_t i = 0; i < links; ++i) {
+        const auto name = fmt::format("{}{:04}", std::string(249, '\x01'), i);
+        REQUIRE(::symlink(target.c_str(), (deep / name).c_str()) == 0);
+    }
+    std::string kept;
+    auto options = reading_of(folder_trust::students);
+    options.on_chunk = [&](const chunk_digest&, std::string_view data) -> result<void> {
+        kept += data;
+        return {};
+    };
+    const auto read = read_tree(folder.path(), options);
+    REQUIRE(read);
+    CHECK(read->tree.entries().size() > 2'500);
+    CHECK(read->tree.entries().size() < links);
+    CHECK(read->complaints.size() == 101);
+    CHECK(has_text(read->complaints[0], "the manifest has no room for it"));
+    CHECK(has_text(refusal_of_folder(folder.path()), "the manifest has no room for it"));
+    CHECK(kept == "has room"); // what is left out is not read
+}
+
 TEST_CASE("chunks come out of the folder that was named, as long as it is what it was") {
     const chalk::test::temporary_folder folder;
     const auto outside = folder.write("outside/deep/file", secret);

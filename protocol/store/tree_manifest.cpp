@@ -1,6 +1,7 @@
 #include "protocol/store/tree_manifest.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/store/manifest_lines.hpp"
 #include "protocol/store/tree_rules.hpp"
 
 #include <fmt/format.h>
@@ -18,25 +19,6 @@ constexpr std::size_t entry_depth = 2;
 /// Of the largest file's entry: a sum takes 67 bytes, path and target 6 for each of theirs when all are escaped. A line
 /// is bounded because a parsed one takes many times its length.
 constexpr std::size_t max_entry_line = count_chunks(max_file_size) * 67 + 12 * max_path_length + 256;
-
-std::string head_line(std::size_t entries) {
-    return dump_json({{"chunk_bytes", chunk_size.count}, {"entries", entries}, {"type", "chalk tree"}, {"version", 1}});
-}
-
-std::string entry_line(const tree_entry& entry) {
-    json line{{"kind", to_string(entry.kind)}, {"path", entry.path}};
-    if (entry.kind == entry_kind::file) {
-        auto& chunks = line["chunks"] = json::array();
-        for (const auto& chunk : entry.chunks) {
-            chunks.push_back(chunk.hex());
-        }
-        line["executable"] = entry.executable;
-        line["size"] = entry.size.count;
-    } else if (entry.kind == entry_kind::symlink) {
-        line["target"] = entry.target;
-    }
-    return dump_json(line);
-}
 
 failure refuse_tree(std::string_view place, std::string_view cause) {
     return harness_failure(fmt::format("tree manifest: {}: {}", place, cause));
@@ -135,7 +117,7 @@ result<tree_entry> parse_entry(std::string_view line, std::size_t number) {
         return refuse_tree(place, cause);
     }
     // Doubled and unknown keys, spaces, another order of keys, 1e3: all of it would name one tree in two ways.
-    if (entry_line(entry) != line) {
+    if (manifest_line(entry) != line) {
         return refuse_tree(place, "not written as a manifest writes it");
     }
     return entry;
@@ -157,7 +139,7 @@ result<std::size_t> parse_head(std::string_view line) {
     if (count > max_tree_entries) {
         return refuse_tree("line 1", fmt::format("{} entries are more than {}", count, max_tree_entries));
     }
-    if (head_line(count) != line) {
+    if (manifest_head(count) != line) {
         return refuse_tree("line 1", "not the head of a manifest of this version");
     }
     return count;
@@ -170,16 +152,21 @@ tree_manifest::tree_manifest() : digest_{sha256(text())} {}
 result<tree_manifest> tree_manifest::make(std::vector<tree_entry> entries) {
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
     tree_rules rules;
+    auto text = manifest_head(entries.size()) + '\n';
     for (const auto& entry : entries) {
         if (auto fault = rules.find_fault(entry); !fault.empty()) {
             return refuse_tree(quoted_path(entry.path), fault);
         }
+        const auto line = manifest_line(entry); // bounded by the rules: the whole is at most a line above its bound
+        if (text.size() + line.size() + 1 > max_manifest_text.count) {
+            return refuse_tree(
+                quoted_path(entry.path),
+                fmt::format("the manifest has no room for it: its text may have {} bytes", max_manifest_text.count));
+        }
+        text += line;
+        text += '\n';
     }
     tree_manifest made(std::move(entries), rules.size());
-    const auto text = made.text();
-    if (text.size() > max_manifest_text.count) {
-        return refuse_tree("the whole", fmt::format("its text has more than {} bytes", max_manifest_text.count));
-    }
     made.digest_ = {sha256(text)};
     return made;
 }
@@ -220,9 +207,9 @@ result<tree_manifest> tree_manifest::parse(std::string_view text) {
 }
 
 std::string tree_manifest::text() const {
-    auto text = head_line(entries_.size()) + '\n';
+    auto text = manifest_head(entries_.size()) + '\n';
     for (const auto& entry : entries_) {
-        text += entry_line(entry);
+        text += manifest_line(entry);
         text += '\n';
     }
     return text;

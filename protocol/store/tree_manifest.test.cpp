@@ -1,10 +1,12 @@
 #include "protocol/store/tree_manifest.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/store/manifest_lines.hpp"
 #include "tests/support/catch.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <random>
 
 using namespace chalk;
@@ -178,6 +180,50 @@ TEST_CASE("a manifest refuses absurd sizes and counts before it believes them") 
         many.push_back({fmt::format("f{}", i), entry_kind::file, false, max_file_size, chunks, {}});
     }
     CHECK(mentions_all(refusal_of_entries(many), {"\"f4\"", "the tree is larger"}));
+}
+
+TEST_CASE("entries are made into a manifest up to the last byte that it may have, and refused from the next") {
+    std::vector<tree_entry> many;
+    const std::string level(255, 'p');
+    const auto long_target = fmt::format("{0}/{0}/{0}/{0}", std::string(250, 'x')); // 1003 bytes
+    std::string parent;
+    for (int i = 0; i < 3; ++i) {
+        parent += (i == 0 ? "" : "/") + level;
+        many.push_back(a_folder(parent));
+    }
+    while (many.size() < 18'400) {
+        many.push_back(a_link(fmt::format("{}/{:05}", parent, many.size()), long_target));
+    }
+    // What is left of the bound, as links' targets.
+    auto used = manifest_head(many.size()).size() + 1;
+    for (const auto& entry : many) {
+        used += manifest_line_length(entry);
+    }
+    REQUIRE(used < max_manifest_text.count);
+    auto left = max_manifest_text.count - used;
+    for (auto entry = many.begin() + 3; left > 0; ++entry) {
+        REQUIRE(entry != many.end());
+        const auto more = std::min<std::size_t>(left, max_path_length - entry->target.size());
+        for (std::size_t i = 0; i < more; ++i) {
+            entry->target += i % 200 == 0 ? '/' : 'y';
+        }
+        left -= more;
+    }
+    const auto made = tree_manifest::make(many);
+    REQUIRE(made);
+    CHECK(made->text().size() == max_manifest_text.count);
+    many.back().target += 'y';
+    CHECK(mentions_all(refusal_of_entries(many), {"18399", "has no room", "33554432 bytes"}));
+}
+
+TEST_CASE("a line's length is known before its chunks are named") {
+    const std::string full(chunk_size.count, 'x');
+    for (auto entry : {a_file("a"), a_file("a", "x"), a_file("\xc3\xa9\n\x7f\"\\", full + full + "x"), a_folder("d/\t"),
+                       a_link("l", "\x01/x")}) {
+        const auto length = manifest_line(entry).size() + 1;
+        entry.chunks.clear();
+        CHECK(manifest_line_length(entry) == length);
+    }
 }
 
 TEST_CASE("a manifest refuses one chunk with two sizes, which nobody could ever send") {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace chalk::store {
 
@@ -47,8 +48,17 @@ result<unfinished_folder> unfinished_folder::make(const fs::path& target) {
         if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && is_still_at(fd.get(), path)) {
             return unfinished_folder(path, std::move(fd));
         }
+        // Removed here, since nobody's name for it outlives this try. (Where it was swept away there is none.)
+        const bool swept = fd || errno == ENOENT;
+        const auto cause = errno_text();
+        ::rmdir(path.c_str());
+        if (!swept) {
+            return harness_failure(fmt::format("cannot open {}: {}", path.string(), cause));
+        }
     }
-    return harness_failure(fmt::format("cannot make a folder beside {}: it was removed each time", target.string()));
+    return harness_failure(
+        fmt::format("cannot make a folder beside {}: it was removed or could not be locked, {} times", target.string(),
+                    tries_to_make));
 }
 
 unfinished_folder::~unfinished_folder() {
