@@ -51,8 +51,11 @@ class group_scope final : public call_scope {
     void started(pid_t) override {}
 
     bool kill_round() override {
-        if (where_.v2 && write_control(folder_.get(), "cgroup.kill", "1")) {
-            return read_control(folder_.get(), "cgroup.procs").empty();
+        if (where_.v2) {
+            const bool none_there = read_control(folder_.get(), "cgroup.procs").empty();
+            if (write_control(folder_.get(), "cgroup.kill", "1")) {
+                return none_there;
+            }
         }
         // v1, or v2 before Linux 5.14: nothing in it may fork any more, so a round leaves nothing new behind. Where the
         // pids controller is missing the rounds go on until none is found.

@@ -76,21 +76,28 @@ class command_table : public std::enable_shared_from_this<command_table> {
         }
     }
 
-    /// Any thread.
-    void kill_scopes() {
+    /// Any thread. `seen` becomes true when anything was alive, before others may see it gone.
+    void kill_scopes(std::atomic<bool>& seen) {
         const std::lock_guard lock(mutex_);
         for (const auto& [number, scope] : scopes_) {
-            static_cast<void>(scope->kill_round()); // running commands come back to it until nothing is left
+            if (!scope->kill_round()) { // running commands come back to it until nothing is left
+                seen = true;
+            }
         }
-        if (tree_) {
-            static_cast<void>(tree_->kill_everything());
+        if (tree_ && tree_->kill_everything() > 0) {
+            seen = true;
         }
+    }
+    void kill_scopes() {
+        std::atomic<bool> ignored = false;
+        kill_scopes(ignored);
     }
 
     /// On the io thread: the results of what runs say "cancelled", pipes of background processes are closed.
-    void cancel_all(std::function<void(kill_report)> done) {
-        remove_empty_scopes(); // of what ended by itself
-        const bool found = anything_left();
+    /// `seen`: by who asked, who killed already.
+    void cancel_all(const std::atomic<bool>& seen, std::function<void(kill_report)> done) {
+        remove_empty_scopes(); // of what ended by itself, or of the kill
+        const bool found = anything_left() || seen;
         const auto all = commands_; // a result may start the next command
         for (const auto& [number, command] : all) {
             command->cancel();
@@ -239,9 +246,11 @@ class commands_of_table final : public student_commands {
 
     void kill_all(std::function<void(kill_report)> done) override {
         // In this order, or a command's end could be handled before it is known to be cancelled.
-        boost::asio::post(table_->io(),
-                          [table = table_, done = std::move(done)]() mutable { table->cancel_all(std::move(done)); });
-        table_->kill_scopes(); // here and now, even if the io thread never comes to it
+        const auto seen = std::make_shared<std::atomic<bool>>(false);
+        boost::asio::post(table_->io(), [table = table_, seen, done = std::move(done)]() mutable {
+            table->cancel_all(*seen, std::move(done));
+        });
+        table_->kill_scopes(*seen); // here and now, even if the io thread never comes to it
     }
 
     [[nodiscard]] const student_settings& settings() const noexcept override { return table_->settings(); }
