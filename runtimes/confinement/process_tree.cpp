@@ -148,10 +148,8 @@ std::string process_tree::marker(std::uint64_t number) const {
 std::size_t process_tree::kill_call(std::uint64_t number, pid_t leader) const {
     const auto own_marker = marker(number);
     std::unordered_set<pid_t> seen;
-    std::size_t found = 0;
     for (int round = 0; round < most_rounds; ++round) {
         const auto members = members_of_call(own_marker, leader);
-        found = members.size();
         bool any_new = false;
         for (const auto pid : members) {
             any_new = seen.insert(pid).second || any_new;
@@ -161,7 +159,7 @@ std::size_t process_tree::kill_call(std::uint64_t number, pid_t leader) const {
             break;
         }
     }
-    return found;
+    return seen.size();
 }
 
 bool process_tree::anything_left(std::uint64_t number, pid_t leader) const {
@@ -181,10 +179,8 @@ std::size_t process_tree::kill_everything() const {
         return student_ && p.parent == self && !is_child_of_ours(p.pid) && user_of(p.pid) == student_;
     };
     std::unordered_set<pid_t> seen;
-    std::size_t found = 0;
     for (int round = 0; round < most_rounds; ++round) {
         const auto members = with_descendants(all_processes(), is_the_students);
-        found = members.size();
         bool any_new = false;
         for (const auto pid : members) {
             any_new = seen.insert(pid).second || any_new;
@@ -194,7 +190,7 @@ std::size_t process_tree::kill_everything() const {
             break;
         }
     }
-    return found;
+    return seen.size();
 }
 
 bool adopted_left(uid_t student) {

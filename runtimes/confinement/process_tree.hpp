@@ -25,10 +25,11 @@ class process_tree {
     [[nodiscard]] std::string marker(std::uint64_t number) const;
 
     /// Kills what is alive of the call whose session `leader` leads, until a scan finds nothing new. Returns how many
-    /// the last scan found.
+    /// it found alive.
     std::size_t kill_call(std::uint64_t number, pid_t leader) const;
     [[nodiscard]] bool anything_left(std::uint64_t number, pid_t leader) const;
-    /// Kills every process that carries a marker of this object, and adopted orphans of the student's user.
+    /// Kills every process that carries a marker of this object, and adopted orphans of the student's user. Returns the
+    /// same.
     std::size_t kill_everything() const;
 
   private:
