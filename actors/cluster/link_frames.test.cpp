@@ -51,7 +51,7 @@ TEST_CASE("a link refuses a header that claims more than its bound, before anybo
 }
 
 TEST_CASE("a link takes nothing before the handshake of the other side, and no second one") {
-    for (const std::uint8_t operation : {1, 2, 3, 4, 5, 6}) {
+    for (std::uint8_t operation = 1; operation <= 6; ++operation) {
         link_frames dialing(link_side::dialing, 1_MiB);
         CHECK_FALSE(dialing.take(frame_header(operation, 8)));
     }

@@ -2,6 +2,7 @@
 /// thread, which no other process of chalk starts.
 #pragma once
 
+#include "actors/cluster/link_library.hpp"
 #include "actors/cluster/messages.hpp"
 #include "actors/system.hpp"
 
@@ -10,10 +11,7 @@ namespace chalk::actors {
 /// Owner: main, as actor_system_settings.
 class link_system_settings : public actor_system_settings {
   public:
-    explicit link_system_settings(const system_options& options);
+    link_system_settings(const system_options& options, const link_library& library);
 };
-
-/// `system` has link_system_settings.
-[[nodiscard]] caf::actor broker_of_links(caf::actor_system& system);
 
 } // namespace chalk::actors

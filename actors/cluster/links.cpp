@@ -1,7 +1,6 @@
 #include "actors/cluster/links.hpp"
 
-#include "actors/cluster/link_broker.hpp"
-#include "actors/cluster/link_system.hpp"
+#include "actors/cluster/link_orders.hpp"
 
 #include <atomic>
 #include <memory>
@@ -9,8 +8,10 @@
 
 namespace chalk::actors {
 
-links::links(caf::actor_system& system, const link_owner& owner, link_settings settings)
-    : system_(system), broker_(broker_of_links(system)), owner_(owner.address()), settings_(settings) {}
+links::links(caf::actor_system& system, const link_library& library, const link_owner& owner, link_settings settings)
+    : system_(system), owner_(owner.address()), settings_(settings) {
+    library.find_broker(system, broker_);
+}
 
 void links::publish(caf::strong_actor_ptr root, std::set<std::string> interface) {
     caf::anon_send(broker_, publish_root{std::move(root), std::move(interface)});

@@ -12,6 +12,7 @@
 
 #include "actors/cluster/link_events.hpp"
 #include "actors/cluster/link_frames.hpp"
+#include "actors/cluster/link_library.hpp"
 #include "protocol/core/unique_fd.hpp"
 #include "protocol/core/units.hpp"
 
@@ -30,8 +31,9 @@ struct link_settings {
 
 class links {
   public:
-    /// `system` has link_system_settings, and outlives this. `owner` hears of every link; it is not kept alive.
-    links(caf::actor_system& system, const link_owner& owner, link_settings settings = {});
+    /// `system` has link_system_settings with that library, and outlives this. `owner` hears of every link; it is not
+    /// kept alive.
+    links(caf::actor_system& system, const link_library& library, const link_owner& owner, link_settings settings = {});
 
     /// Before adopt(): what this process shows to those who dial it. It is held until the system ends, so it has to be
     /// told to quit. A new one takes the place of the old for links that come later.

@@ -112,6 +112,16 @@ caf::behavior send_stream(caf::event_based_actor* self, const far_root& to, int 
     }};
 }
 
+/// The other side may or may not have had the last word of the handshake.
+bool ended(link_log& log) {
+    for (int round = 0; round < 400; ++round) {
+        if (log.take<link_lost>(25ms) || log.take<link_failed>(25ms)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t memory_bound = 700; // it keeps what was freed for a while
 #else
@@ -143,7 +153,7 @@ TEST_CASE("a root that does not take our messages is refused") {
     const auto failed = sides.near.log->take<link_failed>();
     REQUIRE(failed);
     CHECK_THAT(failed->why.message, Catch::Contains("does not take the messages"));
-    CHECK(sides.far.log->take<link_lost>());
+    CHECK(ended(*sides.far.log));
 }
 
 TEST_CASE("a link to a peer that says nothing fails at its deadline, on both sides") {

@@ -64,6 +64,7 @@ class link_process {
     link_process(const link_process&) = delete;
     link_process& operator=(const link_process&) = delete;
 
+    const actors::link_library& library;
     actors::link_system_settings settings;
     caf::actor_system system;
     std::shared_ptr<link_log> log = std::make_shared<link_log>();

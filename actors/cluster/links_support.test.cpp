@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -15,8 +16,16 @@ namespace chalk::test {
 
 namespace {
 
-constexpr const char* far_test_name = "the far side of a link, run by other tests";
+constexpr const char* far_test_name = "the far side of a link that other tests start";
 constexpr const char* far_socket_variable = "CHALK_TEST_LINK_SOCKET";
+
+const actors::link_library* load_library() {
+    const auto loaded = actors::load_link_library();
+    if (!loaded) {
+        throw std::runtime_error(loaded.error().message);
+    }
+    return *loaded;
+}
 
 actors::link_owner spawn_log_owner(caf::actor_system& system, std::shared_ptr<link_log> log) {
     return system.spawn([log = std::move(log)](actors::link_owner::pointer) -> actors::link_owner::behavior_type {
@@ -43,8 +52,8 @@ void link_log::add(link_event what) {
 }
 
 link_process::link_process(actors::link_settings of_links)
-    : settings({}), system(settings), owner(spawn_log_owner(system, log)), root(spawn_far_root(system)),
-      its_links(system, owner, of_links) {
+    : library(*load_library()), settings({}, library), system(settings), owner(spawn_log_owner(system, log)),
+      root(spawn_far_root(system)), its_links(system, library, owner, of_links) {
     its_links.publish(root);
 }
 
@@ -90,11 +99,13 @@ far_process::far_process(unique_fd socket) {
         envp.push_back(one.data());
     }
     envp.push_back(nullptr);
+    const unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC)); // its report is nobody's
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() == parent && ::fcntl(socket.get(), F_SETFD, 0) == 0) {
+        if (::getppid() == parent && ::fcntl(socket.get(), F_SETFD, 0) == 0 &&
+            ::dup2(nowhere.get(), STDOUT_FILENO) >= 0) {
             const char* const arguments[] = {"far", far_test_name, nullptr};
             ::execve("/proc/self/exe", const_cast<char* const*>(arguments), envp.data());
         }
@@ -115,8 +126,8 @@ void far_process::signal(int number) const {
 
 } // namespace chalk::test
 
-TEST_CASE("the far side of a link, run by other tests", "[.]") {
-    const char* socket = std::getenv("CHALK_TEST_LINK_SOCKET");
+TEST_CASE("the far side of a link that other tests start", "[.]") {
+    const char* socket = std::getenv(chalk::test::far_socket_variable);
     if (socket == nullptr) {
         CHALK_SKIP("other tests start it, with a socket");
     }

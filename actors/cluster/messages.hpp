@@ -3,7 +3,8 @@
 /// A peer is trusted, and a fault of it should still not take our memory. CAF's deserializer checks a string's length
 /// against what is left of the message, and nothing else: it makes room for any claimed number of bytes of a
 /// vector<char>, and reads lists as long as there is something to read, which costs many times their size. So a list is
-/// one string on the wire, and every length has a bound, here.
+/// one string on the wire, and every length has a bound, here. A message that is refused reaches its actor as one
+/// without elements, which answers it as any that it does not know: sec::unexpected_message.
 #pragma once
 
 #include "actors/cluster/epoch_number.hpp"

@@ -1,4 +1,4 @@
-#include "actors/cluster/link_scribe.hpp"
+#include "actors/cluster/basp/link_scribe.hpp"
 
 #include <caf/io/abstract_broker.hpp>
 #include <caf/io/network/default_multiplexer.hpp>

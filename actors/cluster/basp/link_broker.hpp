@@ -4,45 +4,16 @@
 /// Owner: the actor system's middleman; there is one. When it dies, every link is gone.
 #pragma once
 
-#include "actors/cluster/link_events.hpp"
-#include "actors/cluster/link_scribe.hpp"
-#include "protocol/core/units.hpp"
+#include "actors/cluster/basp/link_scribe.hpp"
+#include "actors/cluster/link_orders.hpp"
 
 #include <caf/io/basp_broker.hpp>
 
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 
 namespace chalk::actors {
-
-/// What an accepting process shows to those who dial it. The last one holds.
-struct publish_root {
-    caf::strong_actor_ptr root;
-    std::set<std::string> interface;
-};
-
-struct open_link {
-    link_number number{};
-    link_side side = link_side::accepting;
-    std::string peer;
-    std::shared_ptr<unique_fd> socket; ///< closed when this message is lost
-    milliseconds deadline{0};          ///< for the handshake
-    bytes most_payload;
-    std::set<std::string> expected; ///< of the root's interface
-    caf::actor_addr owner;          ///< weak: a link keeps nobody alive
-};
-
-struct cut_link {
-    link_number number{};
-    std::string why;
-};
-
-/// To itself.
-struct link_deadline_passed {
-    link_number number{};
-};
 
 class link_broker final : public caf::io::basp_broker, public link_watcher {
   public:
@@ -51,6 +22,10 @@ class link_broker final : public caf::io::basp_broker, public link_watcher {
     caf::behavior make_behavior() override;
     void on_exit() override;
 
+    /// A handle of a peer's actor. Any thread. CAF's own, when it dies, takes out of the table whatever stands under
+    /// its name, which by then may be the handle of the link that replaced it; and it believes in ways over third
+    /// nodes.
+    caf::strong_actor_ptr make_proxy(caf::node_id peer, caf::actor_id actor) override;
     void finalize_handshake(const caf::node_id& peer, caf::actor_id root, std::set<std::string>& interface) override;
     void learned_new_node_directly(const caf::node_id& peer, bool was_indirectly_before) override;
     // CAF would start an actor for each node, for ever, that lets it spawn actors here.
@@ -79,8 +54,3 @@ class link_broker final : public caf::io::basp_broker, public link_watcher {
 };
 
 } // namespace chalk::actors
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::publish_root)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_link)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cut_link)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::link_deadline_passed)

@@ -1,5 +1,8 @@
-#include "actors/cluster/link_broker.hpp"
+#include "actors/cluster/basp/link_broker.hpp"
 
+#include "actors/cluster/link_events.hpp"
+
+#include <caf/forwarding_actor_proxy.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
 #include <fmt/format.h>
@@ -49,7 +52,7 @@ void link_broker::on_exit() {
 }
 
 void link_broker::open(const open_link& order) {
-    auto& loop = dynamic_cast<caf::io::network::default_multiplexer&>(backend());
+    auto& loop = dynamic_cast<caf::io::network::default_multiplexer&>(parent().backend());
     links_.emplace(order.number, link{order.side, order.peer, order.owner, order.expected});
     add_scribe(
         caf::make_counted<link_scribe>(loop, std::move(*order.socket), order.number, order.side, order.most_payload));
@@ -67,10 +70,31 @@ void link_broker::cut(link_number number, const std::string& why) {
     const auto handle = link_handle(number);
     if (auto scribe = by_id(handle)) {
         static_cast<link_scribe&>(*scribe).blame(why);
-        // In this order: CAF's own words about the connection must not find it in the tables any more.
-        connection_cleanup(handle, caf::sec::remote_link_unreachable);
-        close(handle);
     }
+    // First, and also when the socket is gone: CAF's own word about its end may still wait in a queue, and until it
+    // comes CAF takes the peer for connected.
+    connection_cleanup(handle, caf::sec::disconnect_during_handshake);
+    close(handle);
+}
+
+caf::strong_actor_ptr link_broker::make_proxy(caf::node_id peer, caf::actor_id actor) {
+    if (peer == caf::none || actor == caf::invalid_actor_id) {
+        return nullptr;
+    }
+    caf::actor_config settings;
+    auto proxy = caf::make_actor<caf::forwarding_actor_proxy, caf::strong_actor_ptr>(actor, peer, &system(), settings,
+                                                                                     caf::actor(this));
+    // Holds the proxy until it has ended, and this broker.
+    proxy->get()->attach_functor([proxy, peer, actor, self = caf::strong_actor_ptr(ctrl())](const caf::error& why) {
+        auto* const home = static_cast<link_broker*>(self->get());
+        home->parent().backend().post([=] {
+            if (!home->getf(is_terminated_flag) && home->proxies().get(peer, actor).get() == proxy.get()) {
+                home->proxies().erase(peer, actor, why);
+            }
+            (void)self;
+        });
+    });
+    return proxy;
 }
 
 void link_broker::handshake_came(link_number number, std::string_view payload) {
