@@ -125,7 +125,7 @@ bool ended(link_log& log) {
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t memory_bound = 700; // it keeps what was freed for a while
 #else
-constexpr std::uint64_t memory_bound = 160;
+constexpr std::uint64_t memory_bound = 64;
 #endif
 
 } // namespace
