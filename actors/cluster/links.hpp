@@ -20,6 +20,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 namespace chalk::actors {
 
