@@ -15,6 +15,7 @@ namespace chalk::actors {
 struct peer_linked {
     link_number number{};
     std::string peer;
+    caf::node_id process; ///< the peer's: its actors' handles name it
     /// What the peer has published. Null on the accepting side: the peer says who it is by its first message.
     caf::strong_actor_ptr root;
 };
@@ -31,6 +32,7 @@ struct link_failed {
 struct link_lost {
     link_number number{};
     std::string peer;
+    caf::node_id process;
     caf::strong_actor_ptr root; ///< dead from now on; as in peer_linked
     std::string why;
 };

@@ -131,3 +131,48 @@ TEST_CASE("a message that is cut short, or claims more than it has, is an error 
         (void)w.load(broken, back);
     }
 }
+
+TEST_CASE("what is said of runs comes out of the wire as it went in") {
+    wire w;
+    const assignment_name one{{7, 3}, attempt_number{2}, {5, 9}};
+    const assignment_name other{{std::numeric_limits<std::uint64_t>::max(), 0}, attempt_number{1}, {1, 1}};
+    const auto kept = w.through(runs_kept{{one, other}, {one}});
+    CHECK((kept.running == std::set{one, other} && kept.ended == std::set{one}));
+    const auto assigned = w.through(run_assigned{one, "{}"});
+    CHECK((assigned.name == one && assigned.sheet == "{}"));
+    const auto ended = w.through(run_ended{other, "result"});
+    CHECK((ended.name == other && ended.sheet == "result"));
+    CHECK(w.through(run_dropped{one}).name == one);
+    CHECK(w.through(result_taken{one}).name == one);
+    CHECK(w.through(run_noted{one, "{}"}).spent == "{}");
+    CHECK(w.through(sweep_described{"sheet"}).sheet == "sheet");
+    CHECK(w.through(runs_cancelled{"why", true}).at_once);
+    CHECK(w.through(runs_cut_off{"why"}).why == "why");
+    CHECK(w.through(node_told{"full", true}).is_short);
+    CHECK(w.through(digest_changed{"sha256:00", true}).holds);
+    CHECK(w.through(node_probed{true, ""}).passed);
+    CHECK(w.through(join_refused{"no"}).why == "no");
+    const auto over = w.through(lease_over{{1, 2}, "late"});
+    CHECK((over.number == lease_number{1, 2} && over.why == "late"));
+}
+
+TEST_CASE("a message of runs beyond its bounds is refused") {
+    wire w;
+    caf::message back;
+    const assignment_name one{{1, 1}, attempt_number{1}, {1, 1}};
+    CHECK(w.load(w.save(run_ended{one, std::string(longest_result_sheet + 1, 'x')}), back));
+    CHECK(w.load(w.save(run_assigned{one, std::string(longest_run_sheet + 1, 'x')}), back));
+    CHECK(w.load(w.save(node_told{std::string(longest_word + 1, 'x'), false}), back));
+    for (const char* text : {"1", "1 1 1 1 1", "1 1 0 1 1\n", "1 1 4294967296 1 1\n", "-1 1 1 1 1\n", "a\n", "\n"}) {
+        CAPTURE(text);
+        CHECK_FALSE(split_assignments(text));
+    }
+    CHECK(split_assignments("")->empty());
+    CHECK(bounded_word(std::string(longest_word, 'x')).size() == longest_word);
+    CHECK(bounded_word(std::string(longest_word + 1, 'x')).size() == longest_word);
+    std::string wide;
+    while (wide.size() <= longest_word) {
+        wide += "\xe2\x82\xac";
+    }
+    CHECK(bounded_word(wide).size() <= longest_word);
+}

@@ -28,7 +28,7 @@ struct assignment_name {
     run_key run;
     attempt_number attempt{1};
     fencing_token token;
-    friend bool operator==(const assignment_name&, const assignment_name&) = default;
+    friend auto operator<=>(const assignment_name&, const assignment_name&) = default;
 };
 
 enum class result_standing {

@@ -126,23 +126,25 @@ void link_broker::finalize_handshake(const caf::node_id& peer, caf::actor_id roo
     } else if (!system().assignable(interface, i->second.expected)) {
         send(this, cut_link{number, "the peer's root does not take the messages that we send"});
     } else {
-        stands(i, proxies().get_or_put(peer, root));
+        stands(i, peer, proxies().get_or_put(peer, root));
     }
 }
 
-void link_broker::learned_new_node_directly(const caf::node_id&, bool) {
+void link_broker::learned_new_node_directly(const caf::node_id& peer, bool) {
     const auto i = links_.find(number_of(this_context->hdl));
     if (i != links_.end() && i->second.side == link_side::accepting) {
-        stands(i, nullptr);
+        stands(i, peer, nullptr);
     }
 }
 
-void link_broker::stands(std::map<link_number, link>::iterator which, caf::strong_actor_ptr root) {
+void link_broker::stands(std::map<link_number, link>::iterator which, const caf::node_id& process,
+                         caf::strong_actor_ptr root) {
     auto& [number, of] = *which;
     of.state = standing::up;
     of.root = root;
+    of.process = process;
     if (const auto owner = caf::actor_cast<caf::strong_actor_ptr>(of.owner)) {
-        anon_send(caf::actor_cast<link_owner>(owner), peer_linked{number, of.peer, std::move(root)});
+        anon_send(caf::actor_cast<link_owner>(owner), peer_linked{number, of.peer, of.process, std::move(root)});
     }
 }
 
@@ -157,7 +159,7 @@ void link_broker::link_ended(link_number number, const std::string& why) {
         return;
     }
     if (of.state == standing::up) {
-        anon_send(owner, link_lost{number, of.peer, std::move(of.root), why});
+        anon_send(owner, link_lost{number, of.peer, of.process, std::move(of.root), why});
         return;
     }
     const auto kind = of.late ? error_class::timeout : error_class::node_lost;

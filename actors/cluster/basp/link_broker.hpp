@@ -43,12 +43,13 @@ class link_broker final : public caf::io::basp_broker, public link_watcher {
         std::set<std::string> expected;
         standing state = standing::waiting;
         bool late = false;
+        caf::node_id process{};
         caf::strong_actor_ptr root{};
     };
 
     void open(const open_link& order);
     void cut(link_number number, const std::string& why);
-    void stands(std::map<link_number, link>::iterator which, caf::strong_actor_ptr root);
+    void stands(std::map<link_number, link>::iterator which, const caf::node_id& process, caf::strong_actor_ptr root);
 
     std::map<link_number, link> links_;
 };

@@ -1,4 +1,4 @@
-#include "actors/cluster/messages.hpp"
+#include "actors/cluster/lease_messages.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,372 @@
+#include "actors/cluster/coordinator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace chalk::actors {
+
+namespace {
+
+template<class Number>
+Number enlarged(Number n, double share) {
+    const double more = static_cast<double>(n) * (1 + share);
+    const auto most = static_cast<double>(std::numeric_limits<Number>::max());
+    return more >= most ? std::numeric_limits<Number>::max() : static_cast<Number>(more);
+}
+
+} // namespace
+
+coordinator::coordinator(coordinator_rules rules, lease_book book, result_fence fence)
+    : rules_(std::move(rules)), book_(std::move(book)), members_(rules_.version), fence_(std::move(fence)) {}
+
+result<coordinator> coordinator::open(coordinator_rules rules, const std::vector<lease>& leases,
+                                      const std::vector<adopted_run>& adopted, coordinator_time now) {
+    auto book = lease_book::open(rules.terms, rules.epoch, leases, now);
+    if (!book) {
+        return book.error();
+    }
+    std::vector<assignment_name> names;
+    names.reserve(adopted.size());
+    for (const auto& one : adopted) {
+        names.push_back(one.name);
+    }
+    auto fence = result_fence::open(rules.epoch, names);
+    if (!fence) {
+        return fence.error();
+    }
+    coordinator made(std::move(rules), std::move(*book), std::move(*fence));
+    for (const auto& one : leases) {
+        made.members_.remember(one.node, one.number);
+        // Placed by what it offers when it comes back; nothing new goes there before.
+        static_cast<void>(made.placement_.put_node(one.node, {}, member_state::suspect));
+    }
+    for (const auto& one : adopted) {
+        if (!made.placement_.adopt(one.name.run, one.node, one.needs.wanted)) {
+            return harness_failure(fmt::format("the journal has a run on node {}, which has no lease", one.node.str()));
+        }
+        made.lost_.lost_before(one.name.run, one.losses);
+        static_cast<void>(made.lost_.sent(one.name.run, one.node));
+        made.out_.emplace(one.name.run, out_run{one.name, one.node, true});
+    }
+    return made;
+}
+
+// Nodes.
+
+node_offer coordinator::with_slack(node_offer offer) const {
+    resources& has = offer.capacity;
+    has.memory.count = enlarged(has.memory.count, rules_.slack);
+    has.disk.count = enlarged(has.disk.count, rules_.slack);
+    has.processes = enlarged(has.processes, rules_.slack);
+    has.milli_cpus = enlarged(has.milli_cpus, rules_.slack);
+    has.open_files = enlarged(has.open_files, rules_.slack);
+    return offer;
+}
+
+quarantine& coordinator::quarantine_of(const node_id& node) {
+    return quarantines_.try_emplace(node, rules_.quarantines).first->second;
+}
+
+result<membership::entry> coordinator::hello(const node_id& node, node_offer offer, std::optional<lease_number> holds,
+                                             coordinator_time now) {
+    // A lease that has ended by now is ended first: its node is not to go on under it.
+    tick(now);
+    auto how = members_.join(node, offer, holds);
+    if (!how) {
+        return how;
+    }
+    if (*how == membership::entry::anew) {
+        auto its = book_.grant(node);
+        if (!its) {
+            members_.turn_away(node);
+            return its.error();
+        }
+        linked_.insert(node);
+        members_.set_quarantined(node, quarantine_of(node).active());
+        decisions_.emplace_back(decision::write_grant{*its});
+        return how;
+    }
+    if (auto on = book_.renew(node, *holds, now); !on) {
+        return on.error();
+    }
+    linked_.insert(node);
+    assign(placement_.put_node(node, with_slack(std::move(offer)), *members_.state(node)));
+    return how;
+}
+
+void coordinator::granted(const lease& what, coordinator_time now) {
+    if (!book_.held(what.node, what.number, now)) {
+        return;
+    }
+    static_cast<void>(members_.joined(what.node, what.number));
+    if (!linked(what.node)) {
+        gave_up(what.node, what.number); // it has gone before it was told: nothing runs there
+        return;
+    }
+    decisions_.emplace_back(decision::welcome{what});
+    if (const node_offer* offer = members_.offer(what.node)) {
+        assign(placement_.put_node(what.node, with_slack(*offer), *members_.state(what.node)));
+    }
+}
+
+void coordinator::grant_failed(const lease& what) {
+    book_.withdraw(what.node, what.number);
+    members_.turn_away(what.node);
+    linked_.erase(what.node);
+}
+
+result<lease> coordinator::renew(const node_id& node, lease_number number, coordinator_time now) {
+    tick(now);
+    auto its = book_.renew(node, number, now);
+    if (its && linked(node)) {
+        members_.heard(node);
+        update_state(node);
+    }
+    return its;
+}
+
+void coordinator::gave_up(const node_id& node, lease_number number) {
+    if (const auto ended = book_.give_up(node, number)) {
+        lose(*ended, fmt::format("node {} has given its lease up", node.str()));
+    }
+}
+
+void coordinator::link_lost(const node_id& node) {
+    if (linked_.erase(node) > 0) {
+        members_.silent(node);
+        update_state(node);
+    }
+}
+
+void coordinator::node_has(const node_id& node, const std::set<assignment_name>& running,
+                           const std::set<assignment_name>& ended) {
+    for (const run_key run : lost_.out_on(node)) {
+        const out_run& out = out_.at(run);
+        if (out.started && !running.contains(out.name) && !ended.contains(out.name)) {
+            decisions_.emplace_back(decision::send_run{out.name, node});
+        }
+    }
+    for (const auto& name : running) {
+        const auto out = out_.find(name.run);
+        if (out == out_.end() || out->second.name != name || out->second.node != node) {
+            decisions_.emplace_back(decision::drop_run{name, node});
+        }
+    }
+}
+
+void coordinator::digest_changed(const node_id& node, const std::string& digest, bool holds) {
+    if (holds) {
+        members_.now_holds(node, digest);
+    } else {
+        members_.holds_no_more(node, digest);
+    }
+    placement_.change_digest(node, digest, holds);
+}
+
+void coordinator::probed(const node_id& node, bool passed, coordinator_time now) {
+    quarantine& its = quarantine_of(node);
+    its.probe_ended(passed, steady(now));
+    if (!its.active()) {
+        members_.set_quarantined(node, false);
+        decisions_.emplace_back(
+            decision::say{fmt::format("node {} is out of quarantine: its probe passed", node.str())});
+        update_state(node);
+    }
+}
+
+result<void> coordinator::drain(const node_id& node, bool on) {
+    if (!members_.state(node)) {
+        return config_failure(fmt::format("there is no node {} in this cluster", node.str()));
+    }
+    members_.drain(node, on);
+    update_state(node);
+    return {};
+}
+
+void coordinator::update_state(const node_id& node) {
+    if (const auto state = members_.state(node); state && *state != member_state::lost) {
+        assign(placement_.set_state(node, *state));
+    }
+}
+
+milliseconds coordinator::tick_every() const noexcept {
+    return std::clamp(rules_.terms.length / 24, milliseconds(50), milliseconds(1000));
+}
+
+void coordinator::tick(coordinator_time now) {
+    for (const auto& ended : book_.take_ended(now)) {
+        lose(ended, fmt::format("node {} was not heard of until its lease had ended", ended.node.str()));
+    }
+    for (const auto& node : book_.silent(now)) {
+        if (members_.state(node) != member_state::suspect) {
+            members_.silent(node);
+            update_state(node);
+        }
+    }
+    for (auto& [node, its] : quarantines_) {
+        if (linked(node) && its.begin_probe(steady(now))) {
+            decisions_.emplace_back(decision::probe_node{node});
+        }
+    }
+}
+
+void coordinator::lose(const lease_ended& what, const std::string& why) {
+    decisions_.emplace_back(decision::write_end{what});
+    if (!members_.lost(what.node, what.number)) {
+        return; // it was never told of that lease: nothing ran there
+    }
+    linked_.erase(what.node);
+    const auto lost = lost_.node_lost(what.node);
+    if (!lost.empty()) {
+        decisions_.emplace_back(decision::say{fmt::format("{}: {} runs are lost with it", why, lost.size())});
+    }
+    // What of it has a result on its way to the journal is not lost: the journal's answer decides.
+    for (const auto& one : lost) {
+        const auto out = out_.extract(one.run);
+        if (fence_.give_up(out.mapped().name)) {
+            decisions_.emplace_back(decision::lose_run{out.mapped().name, what.node});
+        }
+    }
+    assign(placement_.remove_node(what.node));
+    let_held_back_in();
+}
+
+// Runs.
+
+void coordinator::request(run_key run, attempt_number attempt, run_needs needs) {
+    requested_run what{run, attempt, std::move(needs)};
+    if (max_runs_ && out_.size() + requested_.size() >= *max_runs_) {
+        held_back_.push_back(std::move(what));
+    } else {
+        ask_placement(what);
+    }
+}
+
+void coordinator::ask_placement(const requested_run& what) {
+    requested_.emplace(what.run, what.attempt);
+    run_needs needs = what.needs;
+    needs.avoid = lost_.avoided(what.run);
+    assign(placement_.request(what.run, std::move(needs)));
+}
+
+void coordinator::assign(const std::vector<placed_run>& placed) {
+    for (const auto& one : placed) {
+        const auto wanted = requested_.extract(one.run);
+        if (!wanted) {
+            continue;
+        }
+        const auto name = fence_.assign(one.run, wanted.mapped());
+        if (!name) {
+            // The run has an open assignment: whoever asked for another did so too early, and has not lost the first.
+            decisions_.emplace_back(decision::say{name.error().message});
+            free_room(one.run);
+            continue;
+        }
+        static_cast<void>(lost_.sent(one.run, one.node));
+        out_.emplace(one.run, out_run{*name, one.node, false});
+        decisions_.emplace_back(decision::place{*name, one.node});
+    }
+}
+
+void coordinator::free_room(run_key run) {
+    assign(placement_.release(run));
+    let_held_back_in();
+}
+
+void coordinator::let_held_back_in() {
+    while (!held_back_.empty() && (!max_runs_ || out_.size() + requested_.size() < *max_runs_)) {
+        const auto next = std::move(held_back_.front());
+        held_back_.pop_front();
+        ask_placement(next);
+    }
+}
+
+void coordinator::started(const assignment_name& name) {
+    const auto out = out_.find(name.run);
+    if (out != out_.end() && out->second.name == name && !std::exchange(out->second.started, true) &&
+        linked(out->second.node)) {
+        decisions_.emplace_back(decision::send_run{name, out->second.node});
+    }
+}
+
+std::vector<run_key> coordinator::withdraw_waiting() {
+    std::vector<run_key> out;
+    out.reserve(waiting());
+    for (const auto& one : std::exchange(held_back_, {})) {
+        out.push_back(one.run);
+    }
+    for (const auto& [run, attempt] : std::exchange(requested_, {})) {
+        assign(placement_.release(run)); // whoever waited behind it is withdrawn too
+        out.push_back(run);
+    }
+    return out;
+}
+
+bool coordinator::given_back(const assignment_name& name) {
+    const auto out = out_.find(name.run);
+    if (out == out_.end() || out->second.name != name || !fence_.give_up(name)) {
+        return false;
+    }
+    lost_.returned(name.run, false);
+    out_.erase(out);
+    free_room(name.run);
+    return true;
+}
+
+void coordinator::set_max_runs(std::optional<std::size_t> runs) {
+    max_runs_ = runs;
+    let_held_back_in();
+}
+
+result_standing coordinator::result_came(const assignment_name& name, const node_id& from, journalled_name has,
+                                         const outcome& how, coordinator_time now) {
+    const auto standing = fence_.accept(name, has);
+    switch (standing) {
+    case result_standing::counts: {
+        const bool node_failed = how.kind && speaks_of_node(*how.kind);
+        lost_.returned(name.run, node_failed);
+        out_.erase(name.run);
+        if (node_failed && quarantine_of(from).error(steady(now))) {
+            members_.set_quarantined(from, true);
+            decisions_.emplace_back(decision::say{
+                fmt::format("node {} is in quarantine: too many runs failed there; nothing new starts on it until its "
+                            "probe passes",
+                            from.str())});
+            update_state(from);
+        }
+        free_room(name.run);
+        break;
+    }
+    case result_standing::repeated:
+        decisions_.emplace_back(decision::release_result{name, from});
+        break;
+    case result_standing::evidence: // released when it is kept
+    case result_standing::under_way:
+    case result_standing::foreign:
+        break;
+    }
+    return standing;
+}
+
+void coordinator::durable(const assignment_name& name) {
+    static_cast<void>(fence_.durable(name));
+}
+
+std::optional<node_id> coordinator::where(const assignment_name& name) const {
+    const auto out = out_.find(name.run);
+    return out != out_.end() && out->second.name == name ? std::optional(out->second.node) : std::nullopt;
+}
+
+std::vector<node_view> coordinator::nodes() const {
+    std::vector<node_view> all;
+    for (const auto& id : members_.nodes()) {
+        const node_offer* offer = members_.offer(id);
+        all.push_back({id, *members_.state(id), offer != nullptr ? std::optional(*offer) : std::nullopt,
+                       lost_.out_on(id).size(), linked(id)});
+    }
+    return all;
+}
+
+} // namespace chalk::actors
