@@ -1,5 +1,6 @@
 #include "actors/tree.hpp"
 
+#include "actors/cluster/link_system.hpp"
 #include "actors/local_harness.hpp"
 #include "actors/sweep/interfaces.hpp"
 #include "actors/system.hpp"
@@ -18,7 +19,8 @@ namespace {
 class tree_impl final : public run_tree {
   public:
     tree_impl(boost::asio::io_context& io, tree_settings settings)
-        : pool_(make_blocking_pool(settings.pool_threads)), config_({settings.scheduler_threads, true}) {
+        : pool_(make_blocking_pool(settings.pool_threads)),
+          config_(make_config({settings.scheduler_threads, true}, settings.cluster)) {
         auto services = std::make_shared<run_services>();
         services->site = {settings.sandboxes, pool_, &io};
         services->local_harness = make_local_harness_factory(io, places_, settings.python, settings.file_tool);
@@ -40,6 +42,9 @@ class tree_impl final : public run_tree {
             sweep.node.models = gateway_site{std::move(*settings.models), sockets_, spawn_gateway};
         }
         sweep.window = settings.window;
+        if (settings.cluster) {
+            static_cast<cluster_plan&>(sweep.cluster.emplace()) = std::move(*settings.cluster);
+        }
         sweep_ = spawn_sweep(system_, std::move(sweep));
     }
 
@@ -61,9 +66,21 @@ class tree_impl final : public run_tree {
     void control(sweep_control what, std::function<void(result<std::string>)> answer) override {
         caf::anon_send(sweep_, control_sweep{std::move(what), std::move(answer)});
     }
+    void adopt_node(std::string name, unique_fd socket, bool dialled) override {
+        caf::anon_send(sweep_, peer_came{std::move(name), std::make_shared<unique_fd>(std::move(socket)), dialled});
+    }
+    void look_at_cluster(std::function<void(std::string)> answer) override {
+        caf::anon_send(sweep_, actors::look_at_cluster{std::move(answer)});
+    }
     std::uint64_t actors_started() const override { return system_.latest_actor_id(); }
 
   private:
+    static std::unique_ptr<actor_system_settings> make_config(const system_options& options,
+                                                              const std::optional<cluster_plan>& cluster) {
+        return cluster ? std::make_unique<link_system_settings>(options, *cluster->library)
+                       : std::make_unique<actor_system_settings>(options);
+    }
+
     /// Should it fail, the sockets cannot be bound, and the runs say so.
     static void make_private_folder(const std::filesystem::path& folder) {
         std::error_code ignored;
@@ -74,8 +91,8 @@ class tree_impl final : public run_tree {
     std::filesystem::path sockets_;
     std::shared_ptr<place_pool> places_ = std::make_shared<place_pool>();
     std::shared_ptr<blocking_pool> pool_;
-    actor_system_settings config_;
-    caf::actor_system system_{config_};
+    std::unique_ptr<actor_system_settings> config_;
+    caf::actor_system system_{*config_};
     sweep_actor sweep_;
 };
 

@@ -1,14 +1,17 @@
-/// The whole supervision tree behind a door without CAF, for the commands: sweep -> node -> runs.
+/// The whole supervision tree behind a door without CAF, for the commands: sweep -> node -> runs, or sweep -> cluster,
+/// whose nodes are other processes (cluster_node.hpp).
 ///
 /// Owner: the command. Its destructor waits for nothing but the end of the actors: the command first waits until its
 /// watcher heard sweep_finished.
 #pragma once
 
+#include "actors/cluster/cluster_plan.hpp"
 #include "actors/node/ledger.hpp"
 #include "actors/run/run_machine.hpp"
 #include "actors/run/run_order.hpp"
 #include "actors/sweep/spending_book.hpp"
 #include "actors/sweep/sweep_control.hpp"
+#include "protocol/core/unique_fd.hpp"
 #include "protocol/gateway/gateway.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -37,6 +40,8 @@ struct tree_settings {
     spending_limits budget;
     amount spent_before; ///< of the budget, by an earlier chalk
     std::optional<sweep_journal> journal;
+    /// Nodes that run everything instead of this machine; needs a journal. Absent: none.
+    std::optional<cluster_plan> cluster;
     std::optional<milliseconds> deadline; ///< of the whole
     std::size_t scheduler_threads = 2;
     std::size_t pool_threads = 8;
@@ -58,9 +63,17 @@ class run_tree {
     virtual void kill(const std::string& reason) = 0;
     /// Any thread. `answer` is called once, on an actor's thread; never when the sweep is over meanwhile.
     virtual void control(sweep_control what, std::function<void(result<std::string>)> answer) = 0;
+    /// Any thread. The control connection of an authenticated node of the cluster; `dialled`: by us.
+    virtual void adopt_node(std::string name, unique_fd socket, bool dialled) = 0;
+    /// Any thread. How the cluster stands, as JSON. `answer` is called once, on an actor's thread; never when the sweep
+    /// is over meanwhile or has no cluster.
+    virtual void look_at_cluster(std::function<void(std::string)> answer) = 0;
     /// Any thread. How many actors this process has started for the tree so far; those in sandboxes are not among them.
     [[nodiscard]] virtual std::uint64_t actors_started() const = 0;
 };
+
+/// As in actors/cluster/link_library.hpp, which needs CAF.
+[[nodiscard]] result<const link_library*> load_link_library();
 
 /// As in actors/harness/interfaces.hpp, which needs CAF.
 [[nodiscard]] result<void> check_run_config(const config::run_config& config, const std::string& gateway_socket);

@@ -237,7 +237,9 @@ void coordinator::lose(const lease_ended& what, const std::string& why) {
 
 void coordinator::request(run_key run, attempt_number attempt, run_needs needs) {
     requested_run what{run, attempt, std::move(needs)};
-    if (max_runs_ && out_.size() + requested_.size() >= *max_runs_) {
+    if (settling_.contains(run)) {
+        behind_settling_.insert_or_assign(run, std::move(what));
+    } else if (max_runs_ && out_.size() + requested_.size() >= *max_runs_) {
         held_back_.push_back(std::move(what));
     } else {
         ask_placement(what);
@@ -291,15 +293,18 @@ void coordinator::started(const assignment_name& name) {
     }
 }
 
-std::vector<run_key> coordinator::withdraw_waiting() {
-    std::vector<run_key> out;
+std::vector<std::pair<run_key, attempt_number>> coordinator::withdraw_waiting() {
+    std::vector<std::pair<run_key, attempt_number>> out;
     out.reserve(waiting());
     for (const auto& one : std::exchange(held_back_, {})) {
-        out.push_back(one.run);
+        out.emplace_back(one.run, one.attempt);
+    }
+    for (const auto& [run, one] : std::exchange(behind_settling_, {})) {
+        out.emplace_back(run, one.attempt);
     }
     for (const auto& [run, attempt] : std::exchange(requested_, {})) {
         assign(placement_.release(run)); // whoever waited behind it is withdrawn too
-        out.push_back(run);
+        out.emplace_back(run, attempt);
     }
     return out;
 }
@@ -328,6 +333,7 @@ result_standing coordinator::result_came(const assignment_name& name, const node
         const bool node_failed = how.kind && speaks_of_node(*how.kind);
         lost_.returned(name.run, node_failed);
         out_.erase(name.run);
+        settling_.insert(name.run);
         if (node_failed && quarantine_of(from).error(steady(now))) {
             members_.set_quarantined(from, true);
             decisions_.emplace_back(decision::say{
@@ -351,7 +357,14 @@ result_standing coordinator::result_came(const assignment_name& name, const node
 }
 
 void coordinator::durable(const assignment_name& name) {
-    static_cast<void>(fence_.durable(name));
+    if (!fence_.durable(name)) {
+        return;
+    }
+    fence_.forget(name); // should the node not hear of it and offer it again, the journal knows
+    settling_.erase(name.run);
+    if (const auto next = behind_settling_.extract(name.run)) {
+        request(name.run, next.mapped().attempt, next.mapped().needs);
+    }
 }
 
 std::optional<node_id> coordinator::where(const assignment_name& name) const {

@@ -143,7 +143,7 @@ class coordinator {
 
     // Runs.
 
-    /// An attempt that is to start. Decided later, by place.
+    /// An attempt that is to start. Decided later, by place; not before the end of the one before is durable.
     void request(run_key run, attempt_number attempt, run_needs needs);
     /// Why nobody can ever take such a run as the cluster is now.
     [[nodiscard]] std::optional<std::string> obstacle(const run_needs& needs) const {
@@ -152,7 +152,7 @@ class coordinator {
     /// The start of the attempt is durable.
     void started(const assignment_name& name);
     /// Those that were requested and are on no node: they are no more.
-    [[nodiscard]] std::vector<run_key> withdraw_waiting();
+    [[nodiscard]] std::vector<std::pair<run_key, attempt_number>> withdraw_waiting();
     /// The node gives the attempt back: it never began there. False: it is not open.
     [[nodiscard]] bool given_back(const assignment_name& name);
     /// Runs on nodes at once, whatever has room; absent: no such bound.
@@ -172,7 +172,9 @@ class coordinator {
     [[nodiscard]] std::vector<coordinator_decision> take_decisions() { return std::exchange(decisions_, {}); }
     [[nodiscard]] std::vector<node_view> nodes() const;
     [[nodiscard]] std::size_t placed() const noexcept { return out_.size(); }
-    [[nodiscard]] std::size_t waiting() const noexcept { return placement_.waiting() + held_back_.size(); }
+    [[nodiscard]] std::size_t waiting() const noexcept {
+        return requested_.size() + held_back_.size() + behind_settling_.size();
+    }
     /// The node that has the attempt; nullopt: nobody has.
     [[nodiscard]] std::optional<node_id> where(const assignment_name& name) const;
 
@@ -214,6 +216,8 @@ class coordinator {
     std::map<run_key, attempt_number> requested_; ///< placement has them, waiting
     std::map<run_key, out_run> out_;
     std::deque<requested_run> held_back_;
+    std::set<run_key> settling_;                       ///< a result counts and is not durable yet
+    std::map<run_key, requested_run> behind_settling_; ///< their next attempts, till then
     std::optional<std::size_t> max_runs_;
     std::vector<coordinator_decision> decisions_;
 };

@@ -60,6 +60,7 @@ struct run_dropped {
 struct run_ended {
     assignment_name name;
     std::string sheet;
+    bool node_was_short = false; ///< as run_finished
 };
 
 /// Coordinator to node: the outcome is durable, or the result does not count: it need not be kept.
@@ -110,10 +111,10 @@ struct runs_withdrawn {};
 struct sweep_over {};
 
 /// Bytes of a text that goes into one of these messages; a longer one is refused by its receiver.
-constexpr std::size_t longest_sweep_sheet = 8U << 20U;
-constexpr std::size_t longest_run_sheet = 1U << 20U;
-constexpr std::size_t longest_result_sheet = 64U << 10U;
-constexpr std::size_t longest_word = 4096; ///< of what is said to a person
+constexpr std::size_t longest_sweep_sheet = 15U << 20U; ///< below what a link carries
+constexpr std::size_t longest_run_sheet = 9U << 20U;
+constexpr std::size_t longest_result_sheet = 2U << 20U; ///< result_sheet.hpp
+constexpr std::size_t longest_word = 4096;              ///< of what is said to a person
 /// Attempts that one node may have, those whose results it keeps among them.
 constexpr std::size_t most_kept_runs = 65'536;
 
@@ -199,7 +200,7 @@ typename Inspector::result_type inspect(Inspector& f, run_dropped& x) {
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, run_ended& x) {
     auto load = [&] { return check_text(x.sheet, longest_result_sheet); };
-    return f(caf::meta::type_name("run_ended"), x.name, x.sheet, caf::meta::load_callback(load));
+    return f(caf::meta::type_name("run_ended"), x.name, x.sheet, x.node_was_short, caf::meta::load_callback(load));
 }
 
 template<class Inspector>

@@ -41,6 +41,11 @@ using node_actor = caf::typed_actor<
     /// The transcript of a run whose actor crashed.
     caf::reacts_to<transcript_written>>;
 
+/// What a sweep asks of whoever carries its runs out: a node, or a cluster of them.
+using run_host =
+    caf::typed_actor<caf::reacts_to<start_run>, caf::reacts_to<cancel_runs>, caf::reacts_to<kill_runs>,
+                     caf::reacts_to<cut_off_runs>, caf::reacts_to<withdraw_runs>, caf::reacts_to<set_max_runs>>;
+
 /// Who hears of runs: the sweep.
 using run_listener =
     caf::typed_actor<caf::reacts_to<run_finished>, caf::reacts_to<run_spent>, caf::reacts_to<node_said>>;

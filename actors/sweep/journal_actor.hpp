@@ -4,6 +4,7 @@
 /// starts another one over the same folder and sends the batch again.
 #pragma once
 
+#include "actors/cluster/cluster_messages.hpp"
 #include "actors/sweep/requeue.hpp"
 #include "actors/sweep/sweep_control.hpp"
 #include "protocol/journal/journal_file.hpp"
@@ -37,13 +38,16 @@ struct runs_looked_up {
     result<std::vector<found_run>> how;
 };
 
-using journal_client = caf::typed_actor<caf::reacts_to<records_written>, caf::reacts_to<runs_looked_up>>;
+using journal_client =
+    caf::typed_actor<caf::reacts_to<records_written>, caf::reacts_to<runs_looked_up>, caf::reacts_to<assignment_found>>;
 
 using journal_actor = caf::typed_actor<
     /// All or nothing. Answer: records_written.
     caf::reacts_to<write_records>,
     /// Answer: runs_looked_up.
-    caf::reacts_to<look_up_runs>>;
+    caf::reacts_to<look_up_runs>,
+    /// Answer: assignment_found. None when the journal cannot be read.
+    caf::reacts_to<find_assignment>>;
 
 /// Monitored by the sweep. A journal that cannot be opened answers every batch with why.
 [[nodiscard]] journal_actor spawn_journal(caf::local_actor* owner, const sweep_journal& journal, journal_client client);

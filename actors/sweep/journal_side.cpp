@@ -100,6 +100,12 @@ journal_side::answer journal_side::take_lookup() {
     return first;
 }
 
+void journal_side::find(const find_assignment& what) {
+    if (actor_) {
+        self_->send(actor_, what);
+    }
+}
+
 bool journal_side::is(const caf::actor_addr& who) const {
     return actor_ && who == actor_.address();
 }

@@ -57,6 +57,9 @@ class journal_side {
     /// Who asked first. Empty: nobody waits.
     [[nodiscard]] answer take_lookup();
 
+    /// Asks what the journal has under that name; the answer comes to the sweep, unless the journal dies first.
+    void find(const find_assignment& what);
+
     [[nodiscard]] bool is(const caf::actor_addr& who) const;
     /// It died: another one takes over. error_class::harness: it failed too often.
     [[nodiscard]] result<void> died(const caf::error& reason);

@@ -20,6 +20,12 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         breaker_.emplace(*rules_.breaker.max_errors - 1, rules_.breaker.window);
     }
     for (const auto& [run, was] : before_.open) {
+        if (was.alive) {
+            out_.emplace(run,
+                         out_run{was.attempts + 1, was.last_attempt, was.node_losses, was.shortages, was.requeued});
+            ++open_[run.cell].out;
+            continue;
+        }
         if (rules_.stop.first_pass && !was.requeued && before_.passed_cells.contains(run.cell)) {
             skip(run, false);
             continue;
@@ -29,6 +35,7 @@ schedule::schedule(std::uint64_t cells, cell_source source, schedule_rules rules
         retries_.emplace(due_now,
                          retry{run, was.attempts, was.last_attempt + 1, was.node_losses, was.shortages, was.requeued});
     }
+    counts_.out = out_.size();
 }
 
 void schedule::open_cells() {

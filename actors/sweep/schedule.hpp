@@ -80,6 +80,7 @@ struct resumed_run {
     std::uint32_t node_losses = 0;
     std::uint32_t shortages = 0; ///< attempts that were not charged because their node was short of something
     bool requeued = false;       ///< by hand: runs although its cell has passed
+    bool alive = false;          ///< its last attempt may still run on a node, and is out from the start
 };
 
 struct resume_state {

@@ -16,19 +16,28 @@ namespace chalk::actors {
 
 namespace {
 
+/// With the host, or on its way there.
+struct out_run {
+    order_ptr order;
+    bool recorded = false; ///< its start is in the journal, or being written
+};
+
 struct sweep_state {
     std::optional<sweep_settings> settings;
     std::optional<schedule> plan;
     std::optional<spending_book> budget;
     std::optional<journal_side> journal;
     std::optional<control_desk> desk;
-    node_actor node;
-    std::map<run_key, order_ptr> out; ///< those whose start is being journalled among them
+    run_host host;         ///< the node, or the cluster
+    cluster_actor cluster; ///< the same; null on one machine
+    std::map<run_key, out_run> out;
     /// Handed out by the schedule, held back until what others were promised is free again.
     std::optional<schedule::assignment> unaffordable;
     std::unordered_set<std::uint64_t> described;          ///< cells of this session
     std::optional<schedule::clock::time_point> timer_due; ///< of the timer that comes first
     bool node_short = false;                              ///< as it was last said
+    bool cluster_closing = false;
+    bool cluster_over = false; ///< its nodes have given up their leases, or were waited for long enough
     bool sealing = false;
     bool stop_said = false;
     bool cancelled = false;
@@ -37,10 +46,10 @@ struct sweep_state {
     sweep_state() = default;
     sweep_state(const sweep_state&) = delete;
     sweep_state& operator=(const sweep_state&) = delete;
-    /// Whatever the sweep dies of, its node goes too: it and its runs hold each other.
+    /// Whatever the sweep dies of, its node or cluster goes too: it and its runs hold each other.
     ~sweep_state() {
-        if (node) {
-            caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+        if (host) {
+            caf::anon_send_exit(host, caf::exit_reason::user_shutdown);
         }
     }
 };
@@ -61,8 +70,8 @@ class sweep_impl final : public sweep_base {
     }
 
     behavior_type make_behavior() override {
-        start_node();
         state.journal->open();
+        start_host();
         if (state.settings->deadline) {
             delayed_send(this, *state.settings->deadline, sweep_deadline{});
         }
@@ -74,9 +83,23 @@ class sweep_impl final : public sweep_base {
                 state.node_short = m.is_short;
                 watch().sweep_said(m.text);
             },
+            [this](const run_placed& m) { on_placed(m); },
+            [this](const runs_lost& m) {
+                lose(m.orders, m.why);
+                go_on();
+            },
+            [this](const record_entries& m) { on_entries(m); },
+            [this](const find_assignment& m) { state.journal->find(m); },
+            [this](const cluster_closed&) {
+                state.cluster_over = true;
+                go_on();
+            },
             [this](const records_written& m) { on_written(m); },
             [this](const runs_looked_up& m) { on_looked_up(m); },
+            [this](const assignment_found& m) { pass_on(m); },
             [this](const control_sweep& m) { on_control(m); },
+            [this](const peer_came& m) { pass_on(m); },
+            [this](const look_at_cluster& m) { pass_on(m); },
             [this](const wake_sweep&) {
                 state.timer_due.reset();
                 state.journal->write_again();
@@ -100,10 +123,42 @@ class sweep_impl final : public sweep_base {
             number_of(run, journal_of() != nullptr ? journal_of()->repeats : 1'000'000'000));
     }
 
-    void start_node() {
+    template<class Message>
+    void pass_on(const Message& what) {
+        if (state.cluster) {
+            send(state.cluster, what);
+        }
+    }
+
+    void start_host() {
         state.node_short = false; // it will say so
-        state.node = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
-        monitor(state.node);
+        if (state.settings->cluster) {
+            start_cluster();
+        } else {
+            state.host = spawn_node(this, state.settings->node, run_listener(sweep_actor(this)));
+            monitor(state.host);
+        }
+    }
+
+    void start_cluster() {
+        auto settings = std::move(*state.settings->cluster);
+        settings.run_number = [repeats = journal_of()->repeats](run_key run) { return number_of(run, repeats); };
+        std::vector<order_ptr> adopted;
+        for (const auto& open : settings.open) {
+            auto order = state.settings->make_order(open.name.run, open.name.attempt);
+            // It was granted once. Should budgets be smaller now, the next run finds out.
+            static_cast<void>(state.budget->reserve(number(open.name.run), reservation_of(*order)));
+            state.out.emplace(open.name.run, out_run{order, true});
+            adopted.push_back(std::move(order));
+        }
+        auto made = spawn_cluster(this, std::move(settings), std::move(adopted), cluster_listener(sweep_actor(this)));
+        if (!made) {
+            give_up(made.error());
+            return;
+        }
+        state.cluster = *made;
+        state.host = *made;
+        monitor(state.host);
     }
 
     /// Does all that can be done now: starts runs, writes, tells, and ends the sweep when nothing is left.
@@ -112,15 +167,27 @@ class sweep_impl final : public sweep_base {
         say_decisions();
         if (state.plan->sealed() && !std::exchange(state.sealing, true)) {
             watch().sweep_said("the sweep is sealed: the runs that are still under way are cut off");
-            send(state.node, cut_off_runs{timeout_failure("cut off: the sweep had enough runs (seal_at)")});
+            send(state.host, cut_off_runs{timeout_failure("cut off: the sweep had enough runs (seal_at)")});
         }
         record_passed_over();
         if (state.plan->complete() && !state.unaffordable && !state.ending &&
-            (state.cancelled || !state.plan->has_passed_over())) {
+            (state.cancelled || !state.plan->has_passed_over()) && hosts_ended()) {
             end(std::nullopt);
         }
         state.journal->write();
         arm_timer();
+    }
+
+    /// A node of this machine ends with its sweep; other nodes are told first, so that the journal has their leases'
+    /// ends.
+    bool hosts_ended() {
+        if (!state.cluster) {
+            return true;
+        }
+        if (!std::exchange(state.cluster_closing, true)) {
+            send(state.cluster, close_cluster{});
+        }
+        return state.cluster_over;
     }
 
     /// So many at a time: the next ones when these are written.
@@ -170,20 +237,52 @@ class sweep_impl final : public sweep_base {
             state.plan->put_back(what);
             return false;
         }
-        if (const auto* journal = journal_of()) {
-            if (!journal->described(what.run.cell) && state.described.insert(what.run.cell).second) {
-                state.journal->add(journal->describe(what.run.cell));
-            }
-            state.journal->add(started_record(*order, *journal, wanted));
+        if (state.cluster && order->refused) {
+            refuse_here(order);
+        } else if (state.cluster) {
+            state.out.emplace(what.run, out_run{order, false});
+            send(state.cluster, place_run{std::move(order)});
+        } else {
+            record_start(order, journal_of() != nullptr ? journal_of()->node : std::string(), {});
         }
-        state.out.emplace(what.run, order);
+        return true;
+    }
+
+    /// Its host hears of it when its start is durable.
+    void record_start(const order_ptr& order, const std::string& node, journal::assignment_token token) {
+        if (const auto* journal = journal_of()) {
+            if (!journal->described(order->key.cell) && state.described.insert(order->key.cell).second) {
+                state.journal->add(journal->describe(order->key.cell));
+            }
+            state.journal->add(started_record(*order, *journal, reservation_of(*order), node, token));
+        }
+        state.out.insert_or_assign(order->key, out_run{order, true});
         state.journal->then([this, order] {
-            const auto found = state.out.find(order->key);
-            if (found != state.out.end() && found->second == order) { // else its node was lost meanwhile
-                send(state.node, start_run{order});
+            if (is_out(order)) { // else its node was lost meanwhile
+                send(state.host, start_run{order});
             }
         });
-        return true;
+    }
+
+    /// It cannot even begin, and no node is asked to find that out.
+    void refuse_here(const order_ptr& order) {
+        record_start(order, journal_of()->node, {});
+        auto what = std::make_shared<run_result>();
+        what->order = order;
+        what->how = outcome::error(*order->refused);
+        send(sweep_actor(this), run_finished{std::move(what)});
+    }
+
+    bool is_out(const order_ptr& order) const {
+        const auto found = state.out.find(order->key);
+        return found != state.out.end() && found->second.order == order;
+    }
+
+    void on_placed(const run_placed& m) {
+        if (is_out(m.order)) {
+            record_start(m.order, m.node.str(), {m.token.epoch, m.token.count});
+            state.journal->write();
+        }
     }
 
     void on_finished(const run_result& what, bool node_was_short) {
@@ -199,8 +298,12 @@ class sweep_impl final : public sweep_base {
         }
         state.out.erase(run);
         settle(what, verdict_of(said, cut_off && what.how.kind == error_class::timeout));
-        state.journal->then([this, what, said, counts = state.plan->counts()] {
-            if (said == schedule::verdict::retried || said == schedule::verdict::forgiven) {
+        const bool again = said == schedule::verdict::retried || said == schedule::verdict::forgiven;
+        state.journal->then([this, what, again, counts = state.plan->counts()] {
+            if (state.cluster) {
+                send(state.cluster, outcome_recorded{what.order, !again});
+            }
+            if (again) {
                 watch().attempt_finished(what, counts);
             } else {
                 watch().run_finished(what, counts);
@@ -209,15 +312,20 @@ class sweep_impl final : public sweep_base {
         go_on();
     }
 
-    /// It was journalled and sent, and never began.
+    /// It was handed to the host, and never began.
     void take_back(const run_result& what) {
         const run_key run = what.order->key;
-        if (const auto out = state.out.find(run); out != state.out.end() && out->second == what.order) {
-            state.out.erase(out);
-            state.plan->put_back({run, static_cast<std::uint32_t>(what.order->attempt)}, true);
-            settle(what, journal::verdict::lost);
-            go_on();
+        if (!is_out(what.order)) {
+            return;
         }
+        const bool recorded = state.out.extract(run).mapped().recorded;
+        state.plan->put_back({run, static_cast<std::uint32_t>(what.order->attempt)}, recorded);
+        if (recorded) {
+            settle(what, journal::verdict::lost);
+        } else {
+            state.budget->settle(number(run), {});
+        }
+        go_on();
     }
 
     void settle(const run_result& what, journal::verdict means) {
@@ -231,7 +339,7 @@ class sweep_impl final : public sweep_base {
     void on_spent(const run_spent& m) {
         const auto* journal = journal_of();
         const auto found = state.out.find(m.run);
-        if (journal != nullptr && found != state.out.end() && found->second->attempt == m.attempt) {
+        if (journal != nullptr && found != state.out.end() && found->second.order->attempt == m.attempt) {
             state.journal->add(journal::spending_noted{number_of(m.run, journal->repeats), m.attempt, m.spent});
             state.journal->write();
         }
@@ -239,18 +347,26 @@ class sweep_impl final : public sweep_base {
 
     void say_decisions() {
         if (state.plan->take_closed()) {
-            send(state.node, withdraw_runs{});
+            send(state.host, withdraw_runs{});
         }
         for (const auto& notice : state.plan->take_notices()) {
             watch().sweep_said(notice);
         }
         if (state.plan->stopped() && !std::exchange(state.stop_said, true)) {
             watch().sweep_said(fmt::format("nothing more is started: {}", *state.plan->stopped()));
-            send(state.node, withdraw_runs{});
+            send(state.host, withdraw_runs{});
         }
     }
 
     // The journal.
+
+    void on_entries(const record_entries& m) {
+        for (const auto& entry : m.records) {
+            state.journal->add(entry);
+        }
+        state.journal->then([this, tag = m.tag] { send(state.cluster, entries_recorded{tag}); });
+        state.journal->write();
+    }
 
     void on_written(const records_written& m) {
         if (auto how = state.journal->written(m, !state.cancelled); !how) {
@@ -265,7 +381,7 @@ class sweep_impl final : public sweep_base {
     /// What the journal does not have is run again by a resume.
     void give_up(const failure& why) {
         state.ending = true;
-        send(state.node, kill_runs{"the sweep's journal failed"});
+        send(state.host, kill_runs{"the sweep's journal failed"});
         finish(failure{why.kind, why.message + "; what it has not recorded will be run again by `chalk sweep resume`"});
     }
 
@@ -295,9 +411,9 @@ class sweep_impl final : public sweep_base {
         state.plan->stop(reason);
         state.stop_said = true;
         if (at_once) {
-            send(state.node, kill_runs{reason});
+            send(state.host, kill_runs{reason});
         } else {
-            send(state.node, cancel_runs{reason});
+            send(state.host, cancel_runs{reason});
         }
         go_on();
     }
@@ -306,7 +422,7 @@ class sweep_impl final : public sweep_base {
         std::visit(overloaded{
                        [&](const control::pause&) {
                            const auto said = state.desk->pause();
-                           send(state.node, withdraw_runs{});
+                           send(state.host, withdraw_runs{});
                            m.answer(said);
                        },
                        [&](const control::resume&) { m.answer(state.desk->resume()); },
@@ -317,15 +433,19 @@ class sweep_impl final : public sweep_base {
                        [&](const control::concurrency& c) {
                            const auto said = state.desk->limit(c.runs);
                            if (said) {
-                               send(state.node, set_max_runs{c.runs});
+                               send(state.host, set_max_runs{c.runs});
                            }
                            m.answer(said);
                        },
                        [&](const control::requeue& c) { ask_for_requeue(c, m.answer); },
                        [&](const control::drain& c) {
+                           if (state.cluster) {
+                               send(state.cluster, drain_node{c.node, m.answer});
+                               return;
+                           }
                            const auto said = state.desk->drain(c.node);
                            if (said) {
-                               send(state.node, withdraw_runs{});
+                               send(state.host, withdraw_runs{});
                            }
                            m.answer(said);
                        },
@@ -381,8 +501,8 @@ class sweep_impl final : public sweep_base {
     // Deaths.
 
     void on_down(const caf::down_msg& down) {
-        if (down.source == state.node.address()) {
-            on_node_down(down);
+        if (down.source == state.host.address()) {
+            on_host_down(down);
         } else if (state.journal->is(down.source)) {
             on_journal_down(down);
         }
@@ -397,28 +517,58 @@ class sweep_impl final : public sweep_base {
         }
     }
 
-    /// Every run that was out is lost with the node; its sandbox dies with its actor. No attempt is charged.
-    void on_node_down(const caf::down_msg& down) {
-        const std::string why = fmt::format("its node was lost: {}", system().render(down.reason));
-        const bool again = state.settings->node_restarts.allow(clock().now());
-        for (auto& [run, order] : std::exchange(state.out, {})) {
+    /// No attempt is charged.
+    void lose(const std::vector<order_ptr>& orders, const std::string& why) {
+        for (const auto& order : orders) {
+            if (!is_out(order)) {
+                continue;
+            }
+            const bool recorded = state.out.extract(order->key).mapped().recorded;
             run_result what;
             what.order = order;
             what.how = outcome::error(error_class::node_lost, why);
-            const auto after = state.plan->lost(run, clock().now());
-            settle(what, after == schedule::after_loss::give_up ? journal::verdict::counts : journal::verdict::lost);
+            const auto after = state.plan->lost(order->key, clock().now());
+            if (recorded) {
+                settle(what,
+                       after == schedule::after_loss::give_up ? journal::verdict::counts : journal::verdict::lost);
+            } else {
+                state.budget->settle(number(order->key), {});
+            }
             if (after == schedule::after_loss::give_up) {
-                state.journal->then(
-                    [this, what, counts = state.plan->counts()] { watch().run_finished(what, counts); });
+                state.journal->then([this, what, counts = state.plan->counts()] {
+                    if (state.cluster) {
+                        send(state.cluster, outcome_recorded{what.order, true});
+                    }
+                    watch().run_finished(what, counts);
+                });
             }
         }
+    }
+
+    void on_host_down(const caf::down_msg& down) {
+        if (state.cluster) {
+            give_up(harness_failure("the cluster's actor died: " + system().render(down.reason)));
+        } else {
+            on_node_down(down);
+        }
+    }
+
+    /// Every run that was out is lost with the node; its sandbox dies with its actor.
+    void on_node_down(const caf::down_msg& down) {
+        const std::string why = fmt::format("its node was lost: {}", system().render(down.reason));
+        const bool again = state.settings->node_restarts.allow(clock().now());
+        std::vector<order_ptr> orders;
+        for (const auto& [run, out] : state.out) {
+            orders.push_back(out.order);
+        }
+        lose(orders, why);
         if (!again) {
             state.plan->stop("the node failed too often: " + why);
             end(failure{error_class::node_lost, "the node failed too often: " + why});
             state.journal->write();
             return;
         }
-        start_node();
+        start_host();
         go_on();
     }
 
@@ -439,8 +589,8 @@ class sweep_impl final : public sweep_base {
     }
 
     void finish(const std::optional<failure>& trouble) {
-        demonitor(state.node.address());
-        send_exit(state.node, caf::exit_reason::user_shutdown);
+        demonitor(state.host.address());
+        send_exit(state.host, caf::exit_reason::user_shutdown);
         state.journal->close();
         watch().sweep_finished(state.plan->counts(), trouble);
         quit();

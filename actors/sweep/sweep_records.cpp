@@ -11,14 +11,16 @@ amount reservation_of(const run_order& order) {
     return {order.models->budget.tokens.value_or(0), order.models->budget.usd.value_or(0)};
 }
 
-journal::attempt_started started_record(const run_order& order, const sweep_journal& journal, amount reserved) {
+journal::attempt_started started_record(const run_order& order, const sweep_journal& journal, amount reserved,
+                                        const std::string& node, journal::assignment_token token) {
     journal::attempt_started what;
     what.run = number_of(order.key, journal.repeats);
     what.cell = journal::cell_number{order.key.cell};
     what.repeat = order.key.index;
     what.id = order.config.id;
     what.attempt = order.attempt;
-    what.node = journal.node;
+    what.node = node;
+    what.token = token;
     what.at = std::chrono::system_clock::now();
     what.seed = order.config.seed.value_or(0);
     what.reserved = {reserved.tokens, reserved.usd};

@@ -10,8 +10,10 @@ namespace chalk::actors {
 /// What the attempt may spend at most, as far as its own budget says.
 [[nodiscard]] amount reservation_of(const run_order& order);
 
+/// `node` has it, under that token; on this machine there is none.
 [[nodiscard]] journal::attempt_started started_record(const run_order& order, const sweep_journal& journal,
-                                                      amount reserved);
+                                                      amount reserved, const std::string& node,
+                                                      journal::assignment_token token = {});
 
 /// `sealed`: it was cut off by seal_at.
 [[nodiscard]] journal::verdict verdict_of(schedule::verdict said, bool sealed);

@@ -1,0 +1,146 @@
+#include "cli/cluster/coordinator_site.hpp"
+
+#include "cli/cluster/refusal_log.hpp"
+#include "protocol/net/host_port.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace chalk::cli {
+
+coordinator_site::coordinator_site(boost::asio::io_context& io, config::cluster_file cluster, speaker say)
+    : io_(io), cluster_(std::move(cluster)), say_(std::move(say)) {}
+
+coordinator_site::~coordinator_site() {
+    for (const auto& one : redialers_) {
+        one->stop();
+    }
+    const std::scoped_lock held(shared_->mutex);
+    shared_->tree = nullptr;
+}
+
+result<std::unique_ptr<coordinator_site>> coordinator_site::open(boost::asio::io_context& io,
+                                                                 config::cluster_file cluster, speaker say) {
+    std::unique_ptr<coordinator_site> made(new coordinator_site(io, std::move(cluster), std::move(say)));
+    auto library = actors::load_link_library();
+    if (!library) {
+        return library.error();
+    }
+    made->library_ = *library;
+    const auto& file = made->cluster_;
+    auto identity = read_identity({file.tls, file.name, file.allow});
+    if (!identity) {
+        return identity.error();
+    }
+    if (!file.listen.empty()) {
+        if (auto listens = made->listen(*identity); !listens) {
+            return listens.error();
+        }
+    }
+    if (!file.nodes.empty()) {
+        if (auto ready = made->prepare_dialling(*identity); !ready) {
+            return ready.error();
+        }
+    }
+    return made;
+}
+
+void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled) {
+    const std::scoped_lock held(to->mutex);
+    if (to->tree == nullptr) {
+        return; // too early or too late: the connection closes, and the peer comes again
+    }
+    if (peer.wanted == cluster::channel::control) {
+        to->tree->adopt_node(peer.name.str(), std::move(peer.socket), dialled);
+    }
+}
+
+result<void> coordinator_site::listen(const peer_identity& identity) {
+    const auto where = parse_host_port(cluster_.listen, true);
+    if (!where) {
+        return where.error();
+    }
+    cluster::front_settings settings;
+    settings.host = where->host;
+    settings.port = where->port;
+    cluster::front_events events;
+    events.admitted = [to = shared_](cluster::peer_connection peer) { hand_on(to, std::move(peer), false); };
+    events.refused = [log = std::make_shared<refusal_log>(), say = say_](const cluster::refusal& why) {
+        if (const auto line = log->line(why, std::chrono::steady_clock::now())) {
+            say(*line);
+        }
+    };
+    auto made = cluster::front::listen(io_, identity.tls, identity.allowed, settings, std::move(events));
+    if (!made) {
+        return made.error();
+    }
+    front_ = std::move(*made);
+    return {};
+}
+
+result<void> coordinator_site::prepare_dialling(const peer_identity& identity) {
+    auto made = cluster::dialer::make(io_, identity.tls, identity.allowed);
+    if (!made) {
+        return made.error();
+    }
+    dialer_ = std::move(*made);
+    for (const auto& node : cluster_.nodes) {
+        const auto where = parse_host_port(node);
+        if (!where) {
+            return where.error();
+        }
+        cluster::dial_target target;
+        target.host = where->host;
+        target.port = where->port;
+        // The handlers need the redialer that they are of, which holds them.
+        const auto itself = std::make_shared<std::weak_ptr<redialer>>();
+        redialer::events on;
+        on.connected = [to = shared_, itself](cluster::peer_connection peer) {
+            if (const auto by = itself->lock()) {
+                const std::scoped_lock held(to->mutex);
+                to->by_name.insert_or_assign(peer.name.str(), by);
+            }
+            hand_on(to, std::move(peer), true);
+        };
+        on.failed = [say = say_](const std::string& why) { say(why + "; tried again"); };
+        redialers_.push_back(std::make_shared<redialer>(io_, dialer_, std::move(target), std::move(on)));
+        *itself = redialers_.back();
+    }
+    return {};
+}
+
+void coordinator_site::describe(actors::cluster_plan& plan) {
+    plan.library = library_;
+    plan.link_ended = [to = shared_](const std::string& peer) {
+        const std::scoped_lock held(to->mutex);
+        if (const auto by = to->by_name.find(peer); by != to->by_name.end()) {
+            by->second->lost();
+        }
+    };
+}
+
+void coordinator_site::start(actors::run_tree& tree) {
+    {
+        const std::scoped_lock held(shared_->mutex);
+        shared_->tree = &tree;
+    }
+    for (const auto& one : redialers_) {
+        one->dial();
+    }
+}
+
+result<void> coordinator_site::reload() {
+    auto identity = read_identity({cluster_.tls, cluster_.name, cluster_.allow});
+    if (!identity) {
+        return identity.error();
+    }
+    if (front_) {
+        if (auto done = front_->reload(identity->tls, identity->allowed); !done) {
+            return done;
+        }
+    }
+    return dialer_ ? dialer_->reload(identity->tls, identity->allowed) : result<void>();
+}
+
+} // namespace chalk::cli
