@@ -9,6 +9,7 @@
 #include "cli/sweep/sweep_folder.hpp"
 #include "cli/sweep/sweep_settings.hpp"
 #include "config/sweep/sweep_plan_text.hpp"
+#include "protocol/journal/journal_file.hpp"
 #include "protocol/net/io_thread.hpp"
 
 #include <fmt/format.h>
@@ -201,6 +202,12 @@ exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
 
 exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
+    // A plan changes nothing; without one, an older chalk's journal can be read from here on.
+    if (!options.dry_run) {
+        if (auto ready = journal::journal_file::bring_up_to_date(options.folder); !ready) {
+            return refuse(chalk_sweep, usage_refusal(ready.error()));
+        }
+    }
     auto stored = read_sweep(options.folder);
     if (!stored) {
         return refuse(chalk_sweep, usage_refusal(stored.error()));

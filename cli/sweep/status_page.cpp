@@ -108,6 +108,7 @@ json to_json(const sweep_state& state) {
             {"total_runs", s.opened.total_runs},
             {"opened", format_time(s.opened.at)},
             {"sessions", s.sessions},
+            {"late_results", s.late_results},
             {"ended", std::move(ended)}};
 }
 

@@ -1,6 +1,7 @@
 #include "protocol/journal/attempt_columns.hpp"
 
 #include "protocol/core/json_text.hpp"
+#include "protocol/journal/row_values.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +11,7 @@ namespace chalk::journal {
 
 namespace {
 
-// The place of each column in attempt_columns().
+// The place of each column in attempt_columns(); `token` is the first of two.
 enum column : int {
     run,
     attempt,
@@ -43,15 +44,12 @@ enum column : int {
     scoring,
     teardown,
     whole,
-    transcript
+    transcript,
+    token
 };
 
 std::optional<milliseconds> span_at(const statement& row, int at) {
     return row.is_null(at) ? std::nullopt : std::optional<milliseconds>(row.integer(at));
-}
-
-std::optional<double> real_at(const statement& row, int at) {
-    return row.is_null(at) ? std::nullopt : std::optional<double>(row.real(at));
 }
 
 std::optional<std::vector<std::optional<double>>> scores_of(const std::string& text) {
@@ -73,20 +71,13 @@ std::optional<std::vector<std::optional<double>>> scores_of(const std::string& t
 bool read_end(const statement& row, const spending& spent, attempt_ended& into) {
     const auto means_name = row.text(means);
     const auto found = std::find(verdict_names.begin(), verdict_names.end(), means_name);
-    const auto how = parse_outcome_status(row.text(status));
+    auto how = outcome_at(row, status);
     auto steps = scores_of(row.text(step_scores));
     if (found == verdict_names.end() || !how || !steps) {
         return false;
     }
     into.at = time_of(row.integer(ended));
-    into.how.status = *how;
-    if (!row.is_null(kind)) {
-        into.how.kind = parse_error_class(row.text(kind));
-        if (!into.how.kind) {
-            return false;
-        }
-    }
-    into.how.message = row.text(message);
+    into.how = std::move(*how);
     into.score = real_at(row, score);
     into.step_scores = std::move(*steps);
     into.spent = spent;
@@ -103,7 +94,8 @@ bool read_end(const statement& row, const spending& spent, attempt_ended& into) 
 std::string_view attempt_columns() noexcept {
     return "run, attempt, cell, repeat, run_id, session, node, started_ms, seed, reserved_tokens, reserved_usd, input, "
            "cached, output, reasoning, usd, ended_ms, verdict, status, class, message, score, step_scores, "
-           "charged_tokens, charged_usd, prepare_ms, setup_ms, agent_ms, score_ms, teardown_ms, whole_ms, transcript";
+           "charged_tokens, charged_usd, prepare_ms, setup_ms, agent_ms, score_ms, teardown_ms, whole_ms, transcript, "
+           "token_epoch, token_count";
 }
 
 result<read_row> read_attempt(const statement& row, const std::filesystem::path& file) {
@@ -123,12 +115,12 @@ result<read_row> read_attempt(const statement& row, const std::filesystem::path&
     s.repeat = row.number(repeat);
     s.id = std::move(*name);
     s.node = row.text(node);
+    s.token = token_at(row, token);
     s.at = time_of(row.integer(started));
     s.seed = row.number(seed);
     s.reserved = {row.number(reserved_tokens), row.real(reserved_usd)};
     read.session = row.integer(session);
-    read.row.noted = {{row.number(input), row.number(cached), row.number(output), row.number(reasoning)},
-                      real_at(row, usd)};
+    read.row.noted = spending_at(row, input);
     if (!row.is_null(means)) {
         auto& end = read.row.ended.emplace();
         end.run = s.run;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include <sqlite3.h>
 
@@ -176,6 +177,11 @@ result<std::int64_t> database::query_integer(std::string_view sql) {
 
 std::int64_t database::changes() const noexcept {
     return sqlite3_changes64(handle_);
+}
+
+failure database::contradiction(std::string what) {
+    trouble_ = trouble::contradiction;
+    return harness_failure(std::move(what));
 }
 
 failure database::failed() {

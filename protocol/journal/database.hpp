@@ -83,6 +83,8 @@ class database {
     /// The failure of the call that has just failed, and notes its trouble. error_class::config where the user named a
     /// file that is none of ours or cannot be opened, else error_class::harness.
     [[nodiscard]] failure failed();
+    /// A record contradicts the journal, as `what` says: notes trouble::contradiction.
+    [[nodiscard]] failure contradiction(std::string what);
 
   private:
     explicit database(std::filesystem::path file) : file_(std::move(file)) {}

@@ -42,6 +42,7 @@ struct journal_file::state {
     state(std::filesystem::path in, folder_lock held, std::unique_ptr<database> file)
         : folder(std::move(in)), lock(std::move(held)), journal(std::move(file)) {}
 
+    static result<std::unique_ptr<state>> take_up(const std::filesystem::path& folder);
     result<void> prepare();
     result<void> open_session();
     result<void> write(std::span<const record> records);
@@ -51,6 +52,7 @@ struct journal_file::state {
     folder_lock lock;
     std::unique_ptr<database> journal;
     std::optional<writer> statements;
+    std::uint64_t session = 0;
     int write_ahead_pages = 0;
     int checkpoint_due = checkpoint_pages;
     figures written;
@@ -79,6 +81,7 @@ result<void> journal_file::state::prepare() {
     return {};
 }
 
+/// Its row is a transaction of its own, synced as each is; its number is durable when the folder is too.
 result<void> journal_file::state::open_session() {
     auto insert = journal->prepare("INSERT INTO session (opened_ms, chalk_version, host, pid) VALUES (?, ?, ?, ?)");
     if (!insert) {
@@ -92,7 +95,9 @@ result<void> journal_file::state::open_session() {
     if (auto inserted = insert->run(); !inserted) {
         return inserted;
     }
-    auto made = writer::make(*journal, sqlite3_last_insert_rowid(journal->handle()));
+    const auto row = sqlite3_last_insert_rowid(journal->handle());
+    session = static_cast<std::uint64_t>(row);
+    auto made = writer::make(*journal, row);
     if (!made) {
         return made.error();
     }
@@ -167,7 +172,8 @@ result<journal_file> journal_file::create(const std::filesystem::path& folder) {
     return journal_file(std::move(s));
 }
 
-result<journal_file> journal_file::resume(const std::filesystem::path& folder) {
+/// An existing journal, checked and of this chalk's schema; no session of it.
+result<std::unique_ptr<journal_file::state>> journal_file::state::take_up(const std::filesystem::path& folder) {
     if (auto found = look_for_journal(folder); !found) {
         return found.error();
     }
@@ -186,10 +192,35 @@ result<journal_file> journal_file::resume(const std::filesystem::path& folder) {
     if (auto prepared = s->prepare(); !prepared) {
         return prepared.error();
     }
-    if (auto opened = s->open_session(); !opened) {
+    return s;
+}
+
+result<journal_file> journal_file::resume(const std::filesystem::path& folder) {
+    auto s = state::take_up(folder);
+    if (!s) {
+        return s.error();
+    }
+    if (auto opened = (*s)->open_session(); !opened) {
         return opened.error();
     }
-    return journal_file(std::move(s));
+    return journal_file(std::move(*s));
+}
+
+result<void> journal_file::bring_up_to_date(const std::filesystem::path& folder) {
+    if (auto found = look_for_journal(folder); !found) {
+        return found;
+    }
+    {
+        auto looked_at = database::open(folder / journal_name, database::access::read);
+        if (!looked_at) {
+            return looked_at.error();
+        }
+        if (check_version(**looked_at, migrations())) {
+            return {};
+        }
+    }
+    auto s = state::take_up(folder);
+    return s ? result<void>() : result<void>(s.error());
 }
 
 result<void> journal_file::append(std::span<const record> records) {
@@ -202,6 +233,10 @@ result<void> journal_file::append(std::span<const record> records) {
     state_->written.records += records.size();
     state_->checkpoint_when_due();
     return {};
+}
+
+std::uint64_t journal_file::session() const noexcept {
+    return state_->session;
 }
 
 trouble journal_file::last_trouble() const noexcept {

@@ -35,6 +35,10 @@ class journal_file {
     /// newer schema; error_class::harness: the file is damaged (the remedy: `chalk sweep export`).
     [[nodiscard]] static result<journal_file> resume(const std::filesystem::path& folder);
 
+    /// Brings the schema of an older chalk's journal up to date, and does nothing else: for who has to read it before
+    /// resume(). Holds the folder's lock only while it does. Fails as resume() does; nothing where it is up to date.
+    [[nodiscard]] static result<void> bring_up_to_date(const std::filesystem::path& folder);
+
     journal_file(journal_file&&) noexcept;
     journal_file& operator=(journal_file&&) noexcept;
     ~journal_file();
@@ -47,6 +51,11 @@ class journal_file {
 
     /// Why the last append() failed; none when it did not.
     [[nodiscard]] trouble last_trouble() const noexcept;
+
+    /// The number of this opening among all of this journal, from 1: one more than any before it. It is on the disk
+    /// before create() and resume() return, at the cost of one sync, so that whatever is named by it is never named so
+    /// again, also after a power cut. A cluster's coordinator has it as its epoch.
+    [[nodiscard]] std::uint64_t session() const noexcept;
 
     [[nodiscard]] const figures& written() const noexcept;
     [[nodiscard]] const std::filesystem::path& folder() const noexcept;

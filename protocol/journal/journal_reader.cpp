@@ -208,6 +208,11 @@ result<sweep_row> journal_reader::sweep() const {
                                           journal.file().parent_path().string()));
     }
     sweep->sessions = state_->versions.size();
+    auto late = journal.query_integer("SELECT count(*) FROM evidence");
+    if (!late) {
+        return late.error();
+    }
+    sweep->late_results = static_cast<std::uint64_t>(*late);
     // An end is the last word only while no later process has taken the sweep up.
     read = each_row(journal,
                     "SELECT ended_ms, complete, message FROM ending WHERE session = (SELECT max(id) FROM session) "

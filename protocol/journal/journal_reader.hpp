@@ -26,6 +26,7 @@ struct sweep_row {
     std::string chalk_version;        ///< of the chalk that opened it
     std::uint64_t sessions = 0;       ///< processes that have run it
     std::optional<sweep_ended> ended; ///< the last end; absent while it runs, or after it was killed
+    std::uint64_t late_results = 0;   ///< evidence kept, of all runs
 };
 
 /// One attempt, also an open one.
@@ -66,7 +67,16 @@ struct unfinished_run {
     bool open = false;              ///< its last attempt has not ended; see open_attempts()
 };
 
-/// An attempt that was started and has not ended.
+/// What the journal has under exactly one run, attempt and token. (What a cluster's result fence asks for under the
+/// name of journalled_name.)
+enum class assignment_standing {
+    absent,   ///< it was never assigned; also without a token, since that is no assignment
+    assigned, ///< its start and no result of it: it is open, or was given up. An end with verdict `lost` gives it up,
+              ///< and so does one with error_class::node_lost, whatever its verdict: the run's last loss closes it
+    taken     ///< its result: any other end
+};
+
+/// An attempt that was started and has not ended; `started` names its node and its token.
 struct open_attempt {
     attempt_started started;
     spending noted;
@@ -108,6 +118,16 @@ class journal_reader {
     [[nodiscard]] result<run_set> finished_runs() const;
     [[nodiscard]] result<std::vector<unfinished_run>> unfinished_runs() const;
     [[nodiscard]] result<std::vector<open_attempt>> open_attempts() const;
+
+    /// For a cluster's coordinator that is started again: leases without an end, in the order of their numbers.
+    [[nodiscard]] result<std::vector<lease_granted>> open_leases() const;
+
+    /// For a result that a coordinator does not know of itself. As all here it is of the last refresh().
+    [[nodiscard]] result<assignment_standing> assignment(run_number run, attempt_number attempt,
+                                                         const assignment_token& token) const;
+
+    /// Late results of a run, in the order of their attempts.
+    [[nodiscard]] result<std::vector<evidence_kept>> evidence(run_number run) const;
 
     /// What the budgets have been charged by all attempts that ended, requeued and lost ones among them.
     [[nodiscard]] result<charge> charged() const;

@@ -21,6 +21,7 @@ struct journal_reader::state {
     std::unique_ptr<database> journal;
     std::map<std::int64_t, std::string> versions; // of chalk, by session
     std::optional<statement> one_cell;            // asked for cell by cell
+    std::optional<statement> one_assignment;      // asked for result by result
 
     result<void> take_snapshot();
     result<attempt_row> attempt_of(const statement& row) const;

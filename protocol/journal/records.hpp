@@ -9,6 +9,7 @@
 #include "protocol/core/outcome.hpp"
 #include "protocol/core/units.hpp"
 #include "protocol/event/event.hpp"
+#include "protocol/journal/assignment_token.hpp"
 
 #include <array>
 #include <cstdint>
@@ -78,6 +79,7 @@ struct attempt_started {
     run_id id;
     attempt_number attempt{1};
     std::string node;
+    assignment_token token{}; ///< of its assignment to `node`; none: a run of this machine
     wall_time at;
     std::uint64_t seed = 0;
     charge reserved; ///< of the sweep's budgets, until the attempt ends
@@ -172,7 +174,39 @@ struct sweep_ended {
     std::string message;
 };
 
-using record = std::variant<sweep_opened, cell_described, attempt_started, spending_noted, attempt_ended,
-                            run_closed_without_attempt, run_requeued, sweep_ended>;
+/// A node may run for `length`, and on when it asks again: renewals are not written. Refused for a node whose lease is
+/// open, and for a number that was given before.
+struct lease_granted {
+    std::string node;
+    assignment_token number;
+    milliseconds length{0}; ///< more than 0; for the lease's life
+    wall_time at;
+};
+
+/// Nothing of that lease runs any more. In one batch with what follows from it: the losses of its runs. Refused for a
+/// lease that is not open.
+struct lease_ended {
+    std::string node;
+    assignment_token number;
+    wall_time at;
+};
+
+/// The late result of an assignment that was given up: kept for people, and never counted. Once for each run, attempt
+/// and token: a second one changes nothing. Refused for what was never assigned.
+struct evidence_kept {
+    run_number run{0};
+    attempt_number attempt{1};
+    assignment_token token;
+    std::string node; ///< that brought it
+    wall_time at;
+    outcome how;
+    std::optional<double> score; ///< finite
+    spending spent;              ///< as the node says; no budget is charged
+    std::string transcript;      ///< path relative to the sweep's folder; empty where there is none
+};
+
+using record =
+    std::variant<sweep_opened, cell_described, attempt_started, spending_noted, attempt_ended,
+                 run_closed_without_attempt, run_requeued, sweep_ended, lease_granted, lease_ended, evidence_kept>;
 
 } // namespace chalk::journal

@@ -109,7 +109,46 @@ CREATE TABLE ending (
 )sql");
 }
 
-constexpr std::array<migration, 1> all_migrations = {make_first_tables};
+/// What a cluster adds: leases, the token of each assignment, and results that came too late. An attempt of an older
+/// journal was assigned to no node: zeros.
+result<void> add_cluster_tables(database& journal) {
+    return journal.execute(R"sql(
+ALTER TABLE attempt ADD COLUMN token_epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN token_count INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE lease (
+    epoch INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    length_ms INTEGER NOT NULL,
+    granted_ms INTEGER NOT NULL,
+    ended_ms INTEGER,
+    PRIMARY KEY (epoch, count)
+) WITHOUT ROWID;
+-- What a coordinator starts from, and that a node holds one lease at most.
+CREATE UNIQUE INDEX lease_open ON lease (node) WHERE ended_ms IS NULL;
+CREATE TABLE evidence (
+    run INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    token_epoch INTEGER NOT NULL,
+    token_count INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    kept_ms INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    class TEXT,
+    message TEXT NOT NULL,
+    score REAL,
+    input INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    usd REAL,
+    transcript TEXT NOT NULL,
+    PRIMARY KEY (run, attempt, token_epoch, token_count)
+) WITHOUT ROWID;
+)sql");
+}
+
+constexpr std::array<migration, 2> all_migrations = {make_first_tables, add_cluster_tables};
 
 /// The file's version; error_class::config when the file is somebody else's.
 result<std::int64_t> version_of(database& journal) {

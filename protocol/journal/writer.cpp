@@ -1,5 +1,7 @@
 #include "protocol/journal/writer.hpp"
 
+#include "protocol/journal/row_values.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +29,7 @@ constexpr std::string_view may_start_sql =
 
 constexpr std::string_view start_sql =
     "INSERT INTO attempt (run, attempt, cell, repeat, run_id, session, node, started_ms, seed, reserved_tokens, "
-    "reserved_usd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    "reserved_usd, token_epoch, token_count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 // max() of several values is null when one of them is: an unknown price stays unknown, an open attempt uncharged.
 constexpr std::string_view note_sql =
@@ -69,24 +71,6 @@ std::optional<std::int64_t> count_of(const std::optional<milliseconds>& span) {
     return span ? std::optional<std::int64_t>(span->count()) : std::nullopt;
 }
 
-void bind_spending(statement& s, const spending& spent) {
-    s.bind(3, spent.tokens.input);
-    s.bind(4, spent.tokens.cached);
-    s.bind(5, spent.tokens.output);
-    s.bind(6, spent.tokens.reasoning);
-    s.bind(7, spent.usd);
-}
-
-std::uint64_t number(run_number run) noexcept {
-    return static_cast<std::uint64_t>(run);
-}
-std::uint32_t number(attempt_number attempt) noexcept {
-    return static_cast<std::uint32_t>(attempt);
-}
-std::optional<std::uint32_t> number(const std::optional<attempt_number>& attempt) noexcept {
-    return attempt ? std::optional<std::uint32_t>(number(*attempt)) : std::nullopt;
-}
-
 } // namespace
 
 result<writer> writer::make(database& journal, std::int64_t session) {
@@ -113,6 +97,11 @@ result<writer> writer::make(database& journal, std::int64_t session) {
         }
         *into = std::move(*prepared);
     }
+    auto cluster = cluster_writer::make(journal);
+    if (!cluster) {
+        return cluster.error();
+    }
+    made.cluster_.emplace(std::move(*cluster));
     return made;
 }
 
@@ -127,17 +116,12 @@ void writer::roll_back() noexcept {
     journal_->note_trouble(why);
 }
 
-failure writer::contradiction(std::string what) {
-    journal_->note_trouble(trouble::contradiction);
-    return harness_failure(std::move(what));
-}
-
 result<void> writer::change_one(statement& s, run_number run, std::string_view broken) {
     if (auto done = s.run(); !done) {
         return done;
     }
     if (journal_->changes() != 1) {
-        return contradiction(fmt::format("run {}: {}", number(run), broken));
+        return journal_->contradiction(fmt::format("run {}: {}", row_number(run), broken));
     }
     return {};
 }
@@ -172,23 +156,24 @@ result<void> writer::write(const cell_described& r) {
 
 result<void> writer::write(const attempt_started& r) {
     if (r.id.empty()) {
-        return contradiction(fmt::format("run {}: an attempt without a run id", number(r.run)));
+        return journal_->contradiction(fmt::format("run {}: an attempt without a run id", row_number(r.run)));
     }
-    may_start_.bind(1, number(r.run));
-    may_start_.bind(2, number(r.attempt));
+    may_start_.bind(1, row_number(r.run));
+    may_start_.bind(2, row_number(r.attempt));
     const auto may = may_start_.step();
     may_start_.reset();
     if (!may) {
         return may.error();
     }
     if (!*may) {
-        return contradiction(fmt::format("run {}: an attempt cannot start: the run is closed, its last attempt is "
-                                         "open, or this is not the next one",
-                                         number(r.run)));
+        return journal_->contradiction(
+            fmt::format("run {}: an attempt cannot start: the run is closed, its last attempt is "
+                        "open, or this is not the next one",
+                        row_number(r.run)));
     }
     auto& s = start_;
-    s.bind(1, number(r.run));
-    s.bind(2, number(r.attempt));
+    s.bind(1, row_number(r.run));
+    s.bind(2, row_number(r.attempt));
     s.bind(3, static_cast<std::uint64_t>(r.cell));
     s.bind(4, r.repeat);
     s.bind(5, r.id.str());
@@ -198,14 +183,15 @@ result<void> writer::write(const attempt_started& r) {
     s.bind(9, r.seed);
     s.bind(10, r.reserved.tokens);
     s.bind(11, r.reserved.usd);
+    bind_token(s, 12, r.token);
     return s.run();
 }
 
 result<void> writer::write(const spending_noted& r) {
     auto& s = note_;
-    s.bind(1, number(r.run));
-    s.bind(2, number(r.attempt));
-    bind_spending(s, r.spent);
+    s.bind(1, row_number(r.run));
+    s.bind(2, row_number(r.attempt));
+    bind_spending(s, 3, r.spent);
     return change_one(s, r.run, "spending of an attempt that was never started");
 }
 
@@ -213,20 +199,18 @@ result<void> writer::write(const attempt_ended& r) {
     auto& s = end_;
     const auto finite = [](const std::optional<double>& score) { return !score || std::isfinite(*score); };
     if (!finite(r.score) || !std::all_of(r.step_scores.begin(), r.step_scores.end(), finite)) {
-        return contradiction(fmt::format("run {}: a score that is no finite number", number(r.run)));
+        return journal_->contradiction(fmt::format("run {}: a score that is no finite number", row_number(r.run)));
     }
     const auto charged = r.charged.value_or(charge_of(r.spent));
     const auto steps = scores_text(r.step_scores);
-    s.bind(1, number(r.run));
-    s.bind(2, number(r.attempt));
-    bind_spending(s, r.spent);
+    s.bind(1, row_number(r.run));
+    s.bind(2, row_number(r.attempt));
+    bind_spending(s, 3, r.spent);
     s.bind(8, charged.tokens);
     s.bind(9, charged.usd);
     s.bind(10, milliseconds_of(r.at));
     s.bind(11, to_string(r.means));
-    s.bind(12, to_string(r.how.status));
-    r.how.kind ? s.bind(13, to_string(*r.how.kind)) : s.bind(13, std::nullopt);
-    s.bind(14, r.how.message);
+    bind_outcome(s, 12, r.how);
     s.bind(15, r.score);
     s.bind(16, std::string_view(steps));
     s.bind(17, r.transcript);
@@ -252,9 +236,9 @@ result<void> writer::write(const run_closed_without_attempt& r) {
 result<void> writer::close(run_number run, wall_time at, std::optional<attempt_number> counted,
                            std::optional<closing> why, const std::string& message) {
     auto& s = close_;
-    s.bind(1, number(run));
+    s.bind(1, row_number(run));
     s.bind(2, milliseconds_of(at));
-    s.bind(3, number(counted));
+    s.bind(3, row_number(counted));
     why ? s.bind(4, to_string(*why)) : s.bind(4, std::nullopt);
     s.bind(5, message);
     return change_one(s, run,
@@ -263,13 +247,13 @@ result<void> writer::close(run_number run, wall_time at, std::optional<attempt_n
 }
 
 result<void> writer::write(const run_requeued& r) {
-    keep_closing_.bind(1, number(r.run));
+    keep_closing_.bind(1, row_number(r.run));
     keep_closing_.bind(2, milliseconds_of(r.at));
     keep_closing_.bind(3, r.message);
     if (auto kept = change_one(keep_closing_, r.run, "it cannot be queued again: it is not closed"); !kept) {
         return kept;
     }
-    reopen_.bind(1, number(r.run));
+    reopen_.bind(1, row_number(r.run));
     return change_one(reopen_, r.run, "it cannot be queued again: it is not closed");
 }
 

@@ -5,8 +5,11 @@
 /// record that breaks one is refused with trouble::contradiction.
 #pragma once
 
+#include "protocol/journal/cluster_writer.hpp"
 #include "protocol/journal/database.hpp"
 #include "protocol/journal/records.hpp"
+
+#include <optional>
 
 namespace chalk::journal {
 
@@ -32,11 +35,13 @@ class writer {
     result<void> write(const run_closed_without_attempt& r);
     result<void> write(const run_requeued& r);
     result<void> write(const sweep_ended& r);
+    result<void> write(const lease_granted& r) { return cluster_->write(r); }
+    result<void> write(const lease_ended& r) { return cluster_->write(r); }
+    result<void> write(const evidence_kept& r) { return cluster_->write(r); }
     /// Runs `s`, which must change one row; `broken` says what it means when it does not.
     result<void> change_one(statement& s, run_number run, std::string_view broken);
     result<void> close(run_number run, wall_time at, std::optional<attempt_number> counted, std::optional<closing> why,
                        const std::string& message);
-    failure contradiction(std::string what);
 
     database* journal_;
     std::int64_t session_;
@@ -53,6 +58,7 @@ class writer {
     statement keep_closing_;
     statement reopen_;
     statement end_sweep_;
+    std::optional<cluster_writer> cluster_; // there from make() on
 };
 
 } // namespace chalk::journal

@@ -1,7 +1,9 @@
 """`chalk sweep` as a user meets it: a matrix runs, is watched, steered, resumed, exported and compared."""
 
+import contextlib
 import json
 import signal
+import sqlite3
 
 from support.chalk import ChalkTest, chalk, end, eventually, main, needs_root, start, transcript
 from support.sweep import export, ledger_sweep, rows_of
@@ -180,6 +182,19 @@ class Sweeps(ChalkTest):
         refused = chalk("sweep", "resume", folder, "--requeue", "nobody", check=2)
         self.assertIn("nobody", refused.stderr)
         self.assertEqual(chalk("sweep", "status", folder, "--json", check=0).stdout, before)
+
+    def test_a_resume_takes_up_the_journal_of_an_older_chalk(self):
+        self.local(ledger_sweep(range(2)))
+        folder = self.folder / "sweep"
+        before = export(folder)
+        with contextlib.closing(sqlite3.connect(folder / "journal.sqlite")) as journal:
+            journal.executescript("DROP TABLE evidence; DROP TABLE lease; ALTER TABLE attempt DROP COLUMN token_epoch; "
+                                  "ALTER TABLE attempt DROP COLUMN token_count; PRAGMA user_version = 1")
+        self.assertIn("chalk sweep resume", chalk("sweep", "status", folder, check=2).stderr)
+        self.assertIn("older chalk", chalk("sweep", "resume", folder, "--dry-run", check=2).stderr)
+        self.assertEqual(rows_of(folder, "pragma user_version"), [(1,)])
+        chalk("sweep", "resume", folder, check=0)
+        self.assertEqual(export(folder), before)
 
     def test_a_dry_resume_says_how_much_is_left(self):
         self.local(ledger_sweep(range(2), repeat=2))

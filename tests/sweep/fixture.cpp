@@ -1,7 +1,7 @@
 // chalk-journal-fixture FOLDER: writes a journal by what it reads, a JSON list a line, each one batch of:
 // {"sweep": {...}} | {"cell": {...}} | {"start": {...}} | {"note": {...}} | {"end": {...}} | {"close": {...}} |
-// {"requeue": {...}} | {"ended": {...}}. Says "ok" after each one, and keeps the folder's lock to the end of its input.
-// A folder with a journal is taken up.
+// {"requeue": {...}} | {"ended": {...}} | {"evidence": {...}}. Says "ok" after each one, and keeps the folder's lock to
+// the end of its input. A folder with a journal is taken up.
 #include "protocol/core/json_text.hpp"
 #include "protocol/journal/journal_file.hpp"
 
@@ -47,6 +47,20 @@ std::optional<milliseconds> span(const json& o, const char* key) {
     return count ? std::optional(milliseconds(*count)) : std::nullopt;
 }
 
+assignment_token token_of(const json& o) {
+    return {o.value("token_epoch", std::uint64_t{0}), o.value("token_count", std::uint64_t{0})};
+}
+
+outcome how_of(const json& o) {
+    outcome how;
+    how.status = *parse_outcome_status(o.at("status").get<std::string>());
+    if (const auto kind = maybe<std::string>(o, "class")) {
+        how.kind = parse_error_class(*kind);
+    }
+    how.message = o.value("message", "");
+    return how;
+}
+
 record sweep_of(const json& o) {
     sweep_opened r;
     r.at = time_at(o);
@@ -79,9 +93,24 @@ record start_of(const json& o) {
     r.id = *run_id::parse(o.at("id").get<std::string>());
     r.attempt = attempt_of(o);
     r.node = o.value("node", "local");
+    r.token = token_of(o);
     r.at = time_at(o);
     r.seed = o.value("seed", std::uint64_t{0});
     r.reserved = {o.value("reserved_tokens", std::uint64_t{0}), o.value("reserved_usd", 0.0)};
+    return r;
+}
+
+record evidence_of(const json& o) {
+    evidence_kept r;
+    r.run = run_of(o);
+    r.attempt = attempt_of(o);
+    r.token = token_of(o);
+    r.node = o.value("node", "local");
+    r.at = time_at(o);
+    r.how = how_of(o);
+    r.score = maybe<double>(o, "score");
+    r.spent = spent_of(o);
+    r.transcript = o.value("transcript", "");
     return r;
 }
 
@@ -90,11 +119,7 @@ record end_of(const json& o) {
     r.run = run_of(o);
     r.attempt = attempt_of(o);
     r.at = time_at(o);
-    r.how.status = *parse_outcome_status(o.at("status").get<std::string>());
-    if (const auto kind = maybe<std::string>(o, "class")) {
-        r.how.kind = parse_error_class(*kind);
-    }
-    r.how.message = o.value("message", "");
+    r.how = how_of(o);
     r.score = maybe<double>(o, "score");
     for (const auto& score : o.value("step_scores", json::array())) {
         r.step_scores.push_back(score.is_null() ? std::nullopt : std::optional(score.get<double>()));
@@ -141,6 +166,9 @@ record record_of(const json& line) {
     }
     if (kind == "requeue") {
         return run_requeued{run_of(o), time_at(o), o.value("message", "")};
+    }
+    if (kind == "evidence") {
+        return evidence_of(o);
     }
     if (kind == "ended") {
         return sweep_ended{time_at(o), o.at("complete"), o.value("message", "")};

@@ -358,6 +358,24 @@ class Results(ChalkTest):
         spent = self.status(sweep)["figures"]["spent"]
         self.assertEqual((spent["unsettled_tokens"], spent["unsettled_usd"]), (880, 0.25))
 
+    def test_late_results_are_counted_and_change_no_figure(self):
+        sweep = self.sweep("a", cells=1, repeats=2, seed=9)
+        sweep.describe(0)
+        token = {"token_epoch": 1, "token_count": 7}
+        sweep.journal.write("start", run=0, cell=0, repeat=0, id="r", node="n1", **token)
+        sweep.journal.write("end", run=0, status="error", verdict="lost", tokens=NOTHING, usd=0, **{"class": "node_lost"})
+        sweep.journal.write("start", run=0, cell=0, repeat=0, id="r", attempt=2, node="n2", token_epoch=1, token_count=8)
+        sweep.journal.write("end", run=0, attempt=2, status="failed", score=0.25, verdict="counts", tokens=NOTHING, usd=0)
+        before, rows = self.status(sweep), self.rows(sweep, "--all-attempts")
+        self.assertEqual(before["sweep"]["late_results"], 0)
+        for score in (1.0, 0.5):  # the second one is the same result, offered again
+            sweep.journal.write("evidence", run=0, node="n1", status="passed", score=score, usd=0.5,
+                                tokens={"input": 5, "cached": 0, "output": 5, "reasoning": 0}, **token)
+        after = self.status(sweep)
+        self.assertEqual(after["sweep"]["late_results"], 1)
+        self.assertEqual((after["figures"], after["cells"]), (before["figures"], before["cells"]))
+        self.assertEqual(self.rows(sweep, "--all-attempts"), rows)
+
     def test_states_are_told_apart(self):
         sweep = self.sweep("a", cells=1, repeats=1, seed=5)
         self.assertEqual(self.status(sweep)["sweep"]["state"], "running")
