@@ -30,6 +30,11 @@ class sweep_site {
     [[nodiscard]] const run_options& how() const noexcept { return how_; }
     /// The first environment's: what all of them share.
     [[nodiscard]] const prepared_runs& common() const { return environments_.begin()->second.prepared; }
+    /// By the folder that the run configs name.
+    [[nodiscard]] const std::map<std::filesystem::path, sweep_environment>& environments() const noexcept {
+        return environments_;
+    }
+    [[nodiscard]] const actors::run_deadlines& deadlines() const noexcept { return deadlines_; }
     [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
     /// Of the ledger: what the machine has, or the file's budget where that is less.
     [[nodiscard]] const actors::resources& capacity() const noexcept { return capacity_; }
