@@ -17,15 +17,15 @@ constexpr milliseconds longest_told{std::int64_t{1} << 53U};
 constexpr double largest_score = std::numeric_limits<double>::max();
 constexpr std::uint64_t most_tokens_told = std::numeric_limits<std::int64_t>::max();
 
-json told(const std::optional<milliseconds>& span) {
+json as_told(const std::optional<milliseconds>& span) {
     return span ? json(std::clamp(*span, -longest_told, longest_told).count()) : json();
 }
 
-json told(const std::optional<double>& number, double least) {
+json as_told(const std::optional<double>& number, double least) {
     return number && std::isfinite(*number) && *number >= least ? json(*number) : json();
 }
 
-std::string told(const std::string& words) {
+std::string as_told(const std::string& words) {
     return config::shortened(to_valid_utf8(words), most_result_words);
 }
 
@@ -49,7 +49,7 @@ void every_stage_told(Durations& d, Visit visit) {
 }
 
 json outcome_told(const outcome& how) {
-    json out = {{"status", to_string(how.status)}, {"class", nullptr}, {"message", told(how.message)}};
+    json out = {{"status", to_string(how.status)}, {"class", nullptr}, {"message", as_told(how.message)}};
     if (how.status == outcome_status::error) {
         out["class"] = to_string(how.kind.value_or(error_class::harness));
     }
@@ -89,26 +89,25 @@ void read_spent_told(strict_object& from, journal::spending& spent) {
 
 std::string result_sheet_text(const run_result& what) {
     json tokens = json::object();
-    every_token_count(what.spent.tokens, [&](const char* name, std::uint64_t count) {
-        tokens[name] = std::min(count, most_tokens_told);
-    });
+    every_token_count(what.spent.tokens,
+                      [&](const char* name, std::uint64_t count) { tokens[name] = std::min(count, most_tokens_told); });
     json took = json::object();
     every_stage_told(what.took,
-                     [&](const char* name, const std::optional<milliseconds>& span) { took[name] = told(span); });
+                     [&](const char* name, const std::optional<milliseconds>& span) { took[name] = as_told(span); });
     json scores = json::array();
     for (std::size_t i = 0; i < std::min(what.step_scores.size(), most_result_steps); ++i) {
-        scores.push_back(told(what.step_scores[i], -largest_score));
+        scores.push_back(as_told(what.step_scores[i], -largest_score));
     }
     return dump_json({{"sheet", result_sheet_version},
                       {"outcome", outcome_told(what.how)},
-                      {"score", told(what.score, -largest_score)},
-                      {"duration_ms", told(what.duration)},
+                      {"score", as_told(what.score, -largest_score)},
+                      {"duration_ms", as_told(what.duration)},
                       {"step_scores", std::move(scores)},
-                      {"spent", {{"tokens", std::move(tokens)}, {"usd", told(what.spent.usd, 0)}}},
+                      {"spent", {{"tokens", std::move(tokens)}, {"usd", as_told(what.spent.usd, 0)}}},
                       {"took_ms", std::move(took)},
                       {"withdrawn", what.withdrawn},
                       {"has_transcript", what.has_transcript},
-                      {"remark", told(what.remark)}});
+                      {"remark", as_told(what.remark)}});
 }
 
 result<run_result> read_result_sheet(std::string_view text, order_ptr order) {

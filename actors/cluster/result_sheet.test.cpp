@@ -51,8 +51,9 @@ class result_maker {
         return below(3) == 0 ? std::nullopt : std::optional(make());
     }
     double number() {
-        static constexpr double ends[] = {0.0, -0.0, 1.0, 0.1, std::numeric_limits<double>::max(),
-                                          std::numeric_limits<double>::denorm_min(), 1.0 / 3};
+        static constexpr double ends[] = {
+            0.0,    -0.0, 1.0, 0.1, std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min(),
+            1.0 / 3};
         const auto bits = std::bit_cast<double>(random_());
         return below(2) == 0 || !std::isfinite(bits) ? ends[below(std::size(ends))] : bits;
     }
@@ -66,8 +67,8 @@ class result_maker {
         return ends[below(std::size(ends))];
     }
     std::string words() {
-        static const std::string parts[] = {"", "plain", "\"quoted\"\n", std::string("\0\x01\x7f", 3), "ü€😀",
-                                            std::string(60'000, 'x')};
+        static const std::string parts[] = {
+            "", "plain", "\"quoted\"\n", std::string("\0\x01\x7f", 3), "ü€😀", std::string(60'000, 'x')};
         return parts[below(std::size(parts))] + parts[below(5)];
     }
     std::mt19937_64 random_;
