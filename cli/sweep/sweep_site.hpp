@@ -27,6 +27,7 @@ class sweep_site {
                                                                           const own_keys& keys);
 
     [[nodiscard]] config::sweep_runs& runs() noexcept { return runs_; }
+    [[nodiscard]] const std::string& name() const noexcept { return runs_.file().sweep.name; }
     [[nodiscard]] const run_options& how() const noexcept { return how_; }
     /// The first environment's: what all of them share.
     [[nodiscard]] const prepared_runs& common() const { return environments_.begin()->second.prepared; }
