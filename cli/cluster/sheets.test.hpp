@@ -12,6 +12,19 @@
 
 namespace chalk::test {
 
+/// Stands for the runtime in orders that nobody starts: whatever is asked of it fails.
+class unasked_runtime final : public runtime {
+  public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "namespaces"; }
+    [[nodiscard]] probe_report probe() override { return {{{"unasked_runtime", "ask it nothing"}}, {}}; }
+    [[nodiscard]] result<void> prepare(const sandbox_request&) override { return unasked(); }
+    [[nodiscard]] result<std::unique_ptr<sandbox>> start(const sandbox_request&) override { return unasked(); }
+    [[nodiscard]] result<std::vector<leftover>> remove_leftovers(bool) override { return unasked(); }
+
+  private:
+    static failure unasked() { return sandbox_failure("a runtime that nobody should ask was asked"); }
+};
+
 /// Its environments are "one" and "two" in a folder of its own.
 struct sweep_workspace {
     temporary_folder folder;
@@ -44,7 +57,8 @@ struct sweep_workspace {
         asked.how.no_containerized = !contained;
         asked.folder = folder.path() / "sweep";
         asked.dry_run = true;
-        return cli::sweep_site::prepare(io, std::move(*file), asked, {});
+        return cli::sweep_site::prepare(io, std::move(*file), asked, {},
+                                        contained ? std::make_shared<unasked_runtime>() : nullptr);
     }
 };
 

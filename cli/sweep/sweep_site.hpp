@@ -21,10 +21,10 @@ struct sweep_environment {
 class sweep_site {
   public:
     /// Looks at every environment that a cell may have, each in a throwaway sandbox; blocking. Nothing is written yet.
-    [[nodiscard]] static step_result<std::unique_ptr<sweep_site>> prepare(boost::asio::io_context& io,
-                                                                          config::loaded_sweep_file file,
-                                                                          const sweep_options& options,
-                                                                          const own_keys& keys);
+    /// `sandboxes`: a runtime that is open already; null where it is to be opened, as the options say.
+    [[nodiscard]] static step_result<std::unique_ptr<sweep_site>>
+    prepare(boost::asio::io_context& io, config::loaded_sweep_file file, const sweep_options& options,
+            const own_keys& keys, std::shared_ptr<runtime> sandboxes = nullptr);
 
     [[nodiscard]] config::sweep_runs& runs() noexcept { return runs_; }
     [[nodiscard]] const std::string& name() const noexcept { return runs_.file().sweep.name; }
