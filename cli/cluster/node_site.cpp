@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <utility>
 
 namespace chalk::cli {
@@ -12,12 +13,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A node's operator may keep students from the machine's own network, whatever a sweep asks for; to let them further
-/// than the sweep does is not up to him.
-firewall::network_reach nearer_reach(firewall::network_reach a, firewall::network_reach b) {
-    using firewall::network_reach;
-    return a == network_reach::internal && b == network_reach::internal ? network_reach::internal
-                                                                        : network_reach::local;
+/// The sweep's word, unless this node's operator has said something himself: he may keep students from the machine's
+/// own network, and not let them further than the sweep does.
+result<firewall::network_reach> reach_on_node(firewall::network_reach of_sweep) {
+    const char* own_word = std::getenv("CHALK_STUDENT_NETWORK");
+    const auto own = student_reach();
+    if (!own || own_word == nullptr || *own_word == '\0') {
+        return own ? result<firewall::network_reach>(of_sweep) : own;
+    }
+    return *own == firewall::network_reach::local ? *own : of_sweep;
 }
 
 /// "runs/<run_id>/attempt-<k>/transcript.json": where it will be in the sweep's folder, whichever machine makes it.
@@ -46,11 +50,11 @@ step_result<std::unique_ptr<node_site>> node_site::make(sweep_sheet sheet, std::
         }
         common.sandboxes = std::move(sandboxes);
     }
-    auto own_reach = student_reach();
-    if (!own_reach) {
-        return usage_refusal(own_reach.error());
+    const auto reach = reach_on_node(sheet.reach);
+    if (!reach) {
+        return usage_refusal(reach.error());
     }
-    common.reach = nearer_reach(sheet.reach, *own_reach);
+    common.reach = *reach;
     // With a salt of its own: an attempt of another sweep may have the same numbers.
     if (auto ready = prepare_backend(common, keys); !ready) {
         return ready.error();

@@ -183,14 +183,21 @@ TEST_CASE("the same of orders for sandboxes, their limits and what their student
     const auto order = pair.coordinator->order({0, 0}, attempt_number{1});
     CHECK(order->request.limits.memory == 200_MiB);
     CHECK(order->request.student_network->reach == firewall::network_reach::internal);
-    // The node's operator may be stricter.
-    ::unsetenv("CHALK_STUDENT_NETWORK");
-    auto stricter = node_site::make(pair.site->sheet(), pair.coordinator->common().sandboxes, {}).value();
+    // A node's operator who says nothing has the sweep's word, and one who does may be stricter.
     const auto name = order->config.environment.string();
-    REQUIRE(stricter->prepare(name, pair.folders[name]));
     const auto sheet = read_run_sheet(run_sheet_text(*order).value()).value();
-    CHECK(stricter->order(sheet, pair.attempt_folder())->request.student_network->reach ==
-          firewall::network_reach::local);
+    const auto reach_there = [&] {
+        auto other = node_site::make(pair.site->sheet(), pair.coordinator->common().sandboxes, {}).value();
+        REQUIRE(other->prepare(name, pair.folders[name]));
+        return other->order(sheet, pair.attempt_folder())->request.student_network->reach;
+    };
+    ::unsetenv("CHALK_STUDENT_NETWORK");
+    CHECK(reach_there() == firewall::network_reach::internal);
+    ::setenv("CHALK_STUDENT_NETWORK", "local", 1);
+    CHECK(reach_there() == firewall::network_reach::local);
+    ::setenv("CHALK_STUDENT_NETWORK", "everything", 1);
+    CHECK(node_site::make(pair.site->sheet(), pair.coordinator->common().sandboxes, {}).has_error());
+    ::unsetenv("CHALK_STUDENT_NETWORK");
     const auto none = node_site::make(pair.site->sheet(), nullptr, {});
     REQUIRE_FALSE(none);
     CHECK(none.error().code == exit_code::machine_lacks);
