@@ -126,6 +126,27 @@ json to_json(const run_config& config) {
     return out;
 }
 
+json without_defaults(const json& config) {
+    static const json defaults = to_json(run_config{});
+    json out = json::object();
+    for (const auto& [name, value] : config.items()) {
+        const auto usual = defaults.find(name);
+        if (usual == defaults.end() || !usual->is_object() || !value.is_object()) {
+            if (usual == defaults.end() || value != *usual) {
+                out[name] = value;
+            }
+            continue;
+        }
+        // A group, or a key that is {} by default.
+        for (const auto& [below, one] : value.items()) {
+            if (const auto known = usual->find(below); known == usual->end() || one != *known) {
+                out[name][below] = one;
+            }
+        }
+    }
+    return out;
+}
+
 result<std::vector<run_config>> split(const run_config& config, std::size_t n) {
     if (n == 0) {
         return config_failure("-n: expected at least 1 run, got 0");

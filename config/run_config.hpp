@@ -91,6 +91,10 @@ struct override_value {
 /// The config as JSON with every key; parses back to the same config. Holds no secrets.
 [[nodiscard]] json to_json(const run_config& config);
 
+/// Of a value of to_json: the keys that are not at their defaults, and those that have none. parse_resolved_config
+/// fills the others in again.
+[[nodiscard]] json without_defaults(const json& config);
+
 /// JSON Schema, draft 7.
 [[nodiscard]] json run_config_schema();
 

@@ -132,6 +132,27 @@ TEST_CASE("a resolved config parses back as it was, without its files") {
     CHECK_FALSE(parse_resolved_config(json::array()));
 }
 
+TEST_CASE("a config without its defaults parses back to the same config") {
+    auto config = noop_config();
+    CHECK(without_defaults(to_json(config)) == json{{"environment", noop_environment}});
+    config.limit.run.max_turns = 3;
+    config.task_args = {{"a", json::object()}};
+    config.mcp.port = 7000;
+    config.extra_config = {{"deep", {{"er", 1}}}};
+    const auto brief = without_defaults(to_json(config));
+    CHECK(brief == json{{"environment", noop_environment},
+                        {"task_args", {{"a", json::object()}}},
+                        {"mcp_server_config", {{"port", 7000}}},
+                        {"limits", {{"max_run_turns", 3}}},
+                        {"extra_config", {{"deep", {{"er", 1}}}}}});
+    CHECK(to_json(parse_resolved_config(brief).value()) == to_json(config));
+    // Every key at something else.
+    const workspace here;
+    const auto full = to_json(load_run_config(here.config(every_key), {}).value().config);
+    CHECK(to_json(parse_resolved_config(without_defaults(full)).value()) == full);
+    CHECK(without_defaults(without_defaults(full)) == without_defaults(full));
+}
+
 TEST_CASE("an unknown key is named with its line, its path and the key that was meant") {
     const workspace here;
     CHECK(here.error_of("{\n\"environment\": \"hello\",\n\"modle\": \"x\"}") ==

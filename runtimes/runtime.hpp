@@ -29,6 +29,8 @@ struct sandbox_limits {
     bytes student_disk = 1_GiB;   ///< what the student can write: /workdir, /tmp, /var/tmp, /dev/shm
     std::uint32_t processes = 2048;
     std::uint32_t student_processes = 1024;
+
+    friend bool operator==(const sandbox_limits&, const sandbox_limits&) = default;
 };
 
 /// An environment as it lies in a folder of the host.

@@ -26,6 +26,8 @@ struct run_deadlines {
     milliseconds record{120'000};
     milliseconds deliver{5'000};         ///< when all else is done, for the backend to take what it has not yet
     milliseconds deliver_cancelled{500}; ///< the same for a run that was cancelled: somebody waits
+
+    friend bool operator==(const run_deadlines&, const run_deadlines&) = default;
 };
 
 /// Which part of its work a harness is at.

@@ -218,6 +218,21 @@ void remove_leftovers(prepared_runs& prepared) {
     }
 }
 
+step_result<void> load_environment(prepared_runs& prepared) {
+    if (prepared.base.environment == config::noop_environment) {
+        if (prepared.sandboxes) {
+            return refused{exit_code::usage, "environment builtin:noop runs only with --no-containerized"};
+        }
+        return {};
+    }
+    auto source = image::load_environment_source(prepared.base.environment);
+    if (!source) {
+        return usage_refusal(source.error());
+    }
+    prepared.environment = std::move(*source);
+    return {};
+}
+
 step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
                                       prepared_runs& prepared) {
     if (auto known = check_before_start(prepared.base, options); !known) {
@@ -229,14 +244,8 @@ step_result<void> prepare_environment(boost::asio::io_context& io, const run_opt
             return opened.error();
         }
     }
-    if (!noop) {
-        auto source = image::load_environment_source(prepared.base.environment);
-        if (!source) {
-            return usage_refusal(source.error());
-        }
-        prepared.environment = std::move(*source);
-    } else if (prepared.sandboxes) {
-        return refused{exit_code::usage, "environment builtin:noop runs only with --no-containerized"};
+    if (auto loaded = load_environment(prepared); !loaded) {
+        return loaded.error();
     }
     auto machine = look_at_machine(prepared.base.transcript_file.parent_path());
     if (!machine) {

@@ -54,6 +54,9 @@ struct prepared_runs {
 /// For `prepared.base`: its environment, the default runtime where none was asked for, limits.
 [[nodiscard]] step_result<void> prepare_environment(boost::asio::io_context& io, const run_options& options,
                                                     prepared_runs& prepared);
+/// What is read of the environment that `prepared.base` names, for `prepared.sandboxes`; a part of the step above, and
+/// all of it on a node, whose coordinator has taken the others. Blocking.
+[[nodiscard]] step_result<void> load_environment(prepared_runs& prepared);
 /// How a backend_uri is reached; what waits for one is said in the notes.
 [[nodiscard]] step_result<void> prepare_backend(prepared_runs& prepared, const own_keys& keys);
 /// What earlier chalks left goes; said in the notes.

@@ -92,7 +92,7 @@ sweep_site::sweep_site(config::loaded_sweep_file file, const fs::path& folder, r
 
 step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_context& io,
                                                              config::loaded_sweep_file file, const sweep_options& asked,
-                                                             const own_keys& keys) {
+                                                             const own_keys& keys, std::shared_ptr<runtime> sandboxes) {
     const bool dry_run = asked.dry_run;
     if (file.matrix.combinations() > most_runs / file.sweep.repeat) {
         return refused{exit_code::usage, fmt::format("{} combinations times {} repeats are more than {}: let axes move "
@@ -118,6 +118,9 @@ step_result<std::unique_ptr<sweep_site>> sweep_site::prepare(boost::asio::io_con
     auto common = prepare_site(io, options);
     if (!common) {
         return common.error();
+    }
+    if (sandboxes) {
+        common->sandboxes = std::move(sandboxes);
     }
     if (auto ready = prepare_backend(*common, keys); !ready) {
         return ready.error();

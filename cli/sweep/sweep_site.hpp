@@ -21,15 +21,21 @@ struct sweep_environment {
 class sweep_site {
   public:
     /// Looks at every environment that a cell may have, each in a throwaway sandbox; blocking. Nothing is written yet.
-    [[nodiscard]] static step_result<std::unique_ptr<sweep_site>> prepare(boost::asio::io_context& io,
-                                                                          config::loaded_sweep_file file,
-                                                                          const sweep_options& options,
-                                                                          const own_keys& keys);
+    /// `sandboxes`: a runtime that is open already; null where it is to be opened, as the options say.
+    [[nodiscard]] static step_result<std::unique_ptr<sweep_site>>
+    prepare(boost::asio::io_context& io, config::loaded_sweep_file file, const sweep_options& options,
+            const own_keys& keys, std::shared_ptr<runtime> sandboxes = nullptr);
 
     [[nodiscard]] config::sweep_runs& runs() noexcept { return runs_; }
+    [[nodiscard]] const std::string& name() const noexcept { return runs_.file().sweep.name; }
     [[nodiscard]] const run_options& how() const noexcept { return how_; }
     /// The first environment's: what all of them share.
     [[nodiscard]] const prepared_runs& common() const { return environments_.begin()->second.prepared; }
+    /// By the folder that the run configs name.
+    [[nodiscard]] const std::map<std::filesystem::path, sweep_environment>& environments() const noexcept {
+        return environments_;
+    }
+    [[nodiscard]] const actors::run_deadlines& deadlines() const noexcept { return deadlines_; }
     [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
     /// Of the ledger: what the machine has, or the file's budget where that is less.
     [[nodiscard]] const actors::resources& capacity() const noexcept { return capacity_; }

@@ -26,19 +26,12 @@ bool is_data(const std::string& name) {
     return std::any_of(std::begin(data_folders), std::end(data_folders), [&](const char* one) { return name == one; });
 }
 
-bool left_out(const fs::path& relative) {
-    static constexpr const char* at_top[] = {"out", ".git", ".venv", "node_modules"};
-    const std::string first = relative.begin()->string();
-    return relative.filename() == "__pycache__" ||
-           std::any_of(std::begin(at_top), std::end(at_top), [&](const char* one) { return first == one; });
-}
-
 /// Name, kind, whether executable, contents: what a sandbox can tell apart. Order is by name, not the file system's.
 result<void> digest_below(const fs::path& folder, const fs::path& relative, fingerprint& digest) {
     std::vector<fs::path> names;
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        if (!left_out(relative / at->path().filename())) {
+        if (!is_left_out(relative / at->path().filename())) {
             names.push_back(at->path().filename());
         }
     }
@@ -96,7 +89,7 @@ result<void> stage_into(const fs::path& folder, const fs::path& source, const tr
     copy_options code;
     code.owner = root_alone;
     code.leave_out = [](const fs::path& relative) {
-        return left_out(relative) || (is_data(relative.begin()->string()) && ++relative.begin() == relative.end());
+        return is_left_out(relative) || (is_data(relative.begin()->string()) && ++relative.begin() == relative.end());
     };
     const std::function<result<void>()> parts[] = {
         [&] { return make_folder(folder / "root", readable); },
@@ -117,6 +110,13 @@ result<void> stage_into(const fs::path& folder, const fs::path& source, const tr
 }
 
 } // namespace
+
+bool is_left_out(const fs::path& relative) {
+    static constexpr const char* at_top[] = {"out", ".git", ".venv", "node_modules"};
+    const std::string first = relative.begin()->string();
+    return relative.filename() == "__pycache__" ||
+           std::any_of(std::begin(at_top), std::end(at_top), [&](const char* one) { return first == one; });
+}
 
 result<environment_source> load_environment_source(const fs::path& folder) {
     std::error_code error;

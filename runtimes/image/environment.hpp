@@ -10,8 +10,12 @@
 
 namespace chalk::image {
 
-/// Reads `[tool.chalk] mask` of the folder's pyproject.toml and computes the digest. Left out of both the digest and
-/// every sandbox: `out`, `.git`, `.venv`, `node_modules` at the top, and `__pycache__` anywhere. error_class::config.
+/// What is no part of an environment, by its path in the folder, with all below it: `out`, `.git`, `.venv`,
+/// `node_modules` at the top, and `__pycache__` anywhere.
+[[nodiscard]] bool is_left_out(const std::filesystem::path& relative);
+
+/// Reads `[tool.chalk] mask` of the folder's pyproject.toml and computes the digest. What is_left_out is in neither the
+/// digest nor a sandbox. error_class::config.
 [[nodiscard]] result<environment_source> load_environment_source(const std::filesystem::path& folder);
 
 /// The cache entry of a staged environment: its folder "root" goes over the root file system (/root/environment,
