@@ -198,7 +198,7 @@ class cluster_impl final : public cluster_base {
     void said(std::string text) { send(state.sweep, node_said{std::move(text), false}); }
 
     /// The node whose message this is: it was let in, over a link that is still its own.
-    std::optional<node_id> sender_node() const {
+    std::optional<node_id> sender_node() {
         const auto& from = current_sender();
         if (from == nullptr) {
             return std::nullopt;
@@ -586,8 +586,8 @@ class cluster_impl final : public cluster_base {
         if (!id) {
             return id.error();
         }
-        if (auto done = state.book->drain(*id, true); !done) {
-            return done.error();
+        if (auto drained = state.book->drain(*id, true); !drained) {
+            return drained.error();
         }
         carry_out();
         return fmt::format("node {} is drained: nothing new starts there", name);

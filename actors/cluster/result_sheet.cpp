@@ -85,12 +85,31 @@ void read_spent_told(strict_object& from, journal::spending& spent) {
     from.read("usd", spent.usd, 0.0, largest_score);
 }
 
+json spent_told(const journal::spending& spent) {
+    json tokens = json::object();
+    every_token_count(spent.tokens,
+                      [&](const char* name, std::uint64_t count) { tokens[name] = std::min(count, most_tokens_told); });
+    return {{"tokens", std::move(tokens)}, {"usd", as_told(spent.usd, 0)}};
+}
+
 } // namespace
 
+std::string spending_sheet_text(const journal::spending& spent) {
+    return dump_json(spent_told(spent));
+}
+
+result<journal::spending> read_spending_sheet(std::string_view text) {
+    constexpr bytes largest_spending_sheet = 4_KiB;
+    journal::spending spent;
+    auto read = read_strictly(text, largest_spending_sheet, "what a run has spent",
+                              [&](strict_object& top) { read_spent_told(top, spent); });
+    if (!read) {
+        return read.error();
+    }
+    return spent;
+}
+
 std::string result_sheet_text(const run_result& what) {
-    json tokens = json::object();
-    every_token_count(what.spent.tokens,
-                      [&](const char* name, std::uint64_t count) { tokens[name] = std::min(count, most_tokens_told); });
     json took = json::object();
     every_stage_told(what.took,
                      [&](const char* name, const std::optional<milliseconds>& span) { took[name] = as_told(span); });
@@ -103,7 +122,7 @@ std::string result_sheet_text(const run_result& what) {
                       {"score", as_told(what.score, -largest_score)},
                       {"duration_ms", as_told(what.duration)},
                       {"step_scores", std::move(scores)},
-                      {"spent", {{"tokens", std::move(tokens)}, {"usd", as_told(what.spent.usd, 0)}}},
+                      {"spent", spent_told(what.spent)},
                       {"took_ms", std::move(took)},
                       {"withdrawn", what.withdrawn},
                       {"has_transcript", what.has_transcript},

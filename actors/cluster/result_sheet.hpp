@@ -26,4 +26,9 @@ inline constexpr bytes largest_result_sheet = 2_MiB;
 /// `order` is the one that the result is of; it may be null. error_class::harness with the path of what is wrong.
 [[nodiscard]] result<run_result> read_result_sheet(std::string_view text, order_ptr order);
 
+/// What an attempt has spent so far, in the words of a result.
+[[nodiscard]] std::string spending_sheet_text(const journal::spending& spent);
+/// error_class::harness with the path of what is wrong.
+[[nodiscard]] result<journal::spending> read_spending_sheet(std::string_view text);
+
 } // namespace chalk::actors

@@ -22,6 +22,7 @@ struct journal_state {
     std::optional<result<journal::journal_file>> file;
     decltype(sweep_journal::open) open;
     decltype(sweep_journal::closed) closed;
+    std::uint64_t repeats = 1;
     journal_client client;
 };
 
@@ -60,6 +61,7 @@ class journal_impl final : public journal_base {
         : journal_base(config) {
         state.open = journal.open;
         state.closed = journal.closed;
+        state.repeats = journal.repeats;
         state.client = std::move(client);
     }
 
@@ -72,10 +74,38 @@ class journal_impl final : public journal_base {
                 send(state.client, runs_looked_up{file ? find_runs(file->folder(), m.ids)
                                                        : result<std::vector<found_run>>{file.error()}});
             },
+            [this](const find_assignment& m) { find(m); },
         };
     }
 
   private:
+    /// What cannot be read is not answered: the node offers its result again with its next link.
+    void find(const find_assignment& m) {
+        const auto& file = *state.file;
+        if (!file) {
+            return;
+        }
+        const auto reader = journal::journal_reader::open(file->folder());
+        const auto found = reader ? reader->assignment(number_of(m.name.run, state.repeats), m.name.attempt,
+                                                       {m.name.token.epoch, m.name.token.count})
+                                  : result<journal::assignment_standing>(reader.error());
+        if (found) {
+            send(state.client, assignment_found{m.name, meaning_of(*found)});
+        }
+    }
+
+    static journalled_name meaning_of(journal::assignment_standing has) {
+        switch (has) {
+        case journal::assignment_standing::assigned:
+            return journalled_name::assigned;
+        case journal::assignment_standing::taken:
+            return journalled_name::taken;
+        case journal::assignment_standing::absent:
+            break;
+        }
+        return journalled_name::absent;
+    }
+
     void write(const std::vector<journal::record>& records) {
         auto& file = *state.file;
         if (!file) {
