@@ -302,7 +302,7 @@ class cluster_impl final : public cluster_base {
     static void expect_files(const cluster_settings& settings, const run_order& order, const assignment_name& name) {
         if (settings.places && order.transcript) {
             settings.places->expect(order.config.id, name.attempt, name.token,
-                                    {order.config.transcript_file, order.artifacts_folder});
+                                    order.config.transcript_file.parent_path());
         }
     }
 

@@ -327,6 +327,9 @@ void coordinator::set_max_runs(std::optional<std::size_t> runs) {
 
 result_standing coordinator::result_came(const assignment_name& name, const node_id& from, journalled_name has,
                                          const outcome& how, coordinator_time now) {
+    if (const auto its = where(name); its && *its != from) {
+        return result_standing::foreign; // it is another node's
+    }
     const auto standing = fence_.accept(name, has);
     switch (standing) {
     case result_standing::counts: {

@@ -16,14 +16,9 @@
 
 namespace chalk::actors {
 
-struct landing_place {
-    std::filesystem::path transcript; ///< a file
-    std::filesystem::path artifacts;  ///< a folder
-};
-
 class landing_places {
   public:
-    void expect(const run_id& run, attempt_number attempt, fencing_token token, landing_place where) {
+    void expect(const run_id& run, attempt_number attempt, fencing_token token, std::filesystem::path where) {
         const std::scoped_lock held(mutex_);
         places_.insert_or_assign({run, attempt, token}, std::move(where));
     }
@@ -32,9 +27,9 @@ class landing_places {
         const std::scoped_lock held(mutex_);
         places_.erase({run, attempt, token});
     }
-    /// nullopt: nobody waits for such a result.
-    [[nodiscard]] std::optional<landing_place> find(const run_id& run, attempt_number attempt,
-                                                    fencing_token token) const {
+    /// The attempt's folder, which the files become; nullopt: nobody waits for such a result.
+    [[nodiscard]] std::optional<std::filesystem::path> find(const run_id& run, attempt_number attempt,
+                                                            fencing_token token) const {
         const std::scoped_lock held(mutex_);
         const auto found = places_.find({run, attempt, token});
         return found == places_.end() ? std::nullopt : std::optional(found->second);
@@ -46,7 +41,7 @@ class landing_places {
 
   private:
     mutable std::mutex mutex_;
-    std::map<std::tuple<run_id, attempt_number, fencing_token>, landing_place> places_;
+    std::map<std::tuple<run_id, attempt_number, fencing_token>, std::filesystem::path> places_;
 };
 
 } // namespace chalk::actors

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace chalk::actors {
 
 namespace {
@@ -16,6 +18,14 @@ milliseconds lease_terms::sure_wait(milliseconds of_length) const noexcept {
     const std::int64_t fast = drift_parts + drift;
     const std::int64_t slow = drift_parts - drift;
     return milliseconds((of_length.count() * fast + slow - 1) / slow) + spare;
+}
+
+lease_terms terms_for(milliseconds length) noexcept {
+    lease_terms terms;
+    terms.length = length;
+    terms.stop_margin = std::min(terms.stop_margin, length / 4);
+    terms.spare = std::clamp(length / 4, milliseconds(1'000), terms.spare);
+    return terms;
 }
 
 result<lease_terms> check_lease_terms(const lease_terms& terms) {

@@ -33,6 +33,9 @@ struct lease_terms {
     [[nodiscard]] static constexpr milliseconds suspect_after(milliseconds length) noexcept { return length * 5 / 12; }
 };
 
+/// What goes with a lease of that length: a quarter of it to stop runs in, 5 s at most, and 1 s to 5 s to spare.
+[[nodiscard]] lease_terms terms_for(milliseconds length) noexcept;
+
 /// The terms, when they can be kept; error_class::config names what cannot and between what it may be.
 [[nodiscard]] result<lease_terms> check_lease_terms(const lease_terms& terms);
 

@@ -16,18 +16,32 @@ coordinator_site::~coordinator_site() {
     for (const auto& one : redialers_) {
         one->stop();
     }
-    const std::scoped_lock held(shared_->mutex);
-    shared_->tree = nullptr;
+    std::shared_ptr<bulk_desk> bulk;
+    {
+        const std::scoped_lock held(shared_->mutex);
+        shared_->tree = nullptr;
+        bulk = std::move(shared_->bulk);
+    }
+    if (bulk) {
+        bulk->close();
+    }
 }
 
 result<std::unique_ptr<coordinator_site>> coordinator_site::open(boost::asio::io_context& io,
-                                                                 config::cluster_file cluster, speaker say) {
+                                                                 config::cluster_file cluster,
+                                                                 const std::vector<environment_tree>& trees,
+                                                                 speaker say) {
     std::unique_ptr<coordinator_site> made(new coordinator_site(io, std::move(cluster), std::move(say)));
     auto library = actors::load_link_library();
     if (!library) {
         return library.error();
     }
     made->library_ = *library;
+    auto bulk = bulk_desk::make(io, trees, made->say_);
+    if (!bulk) {
+        return bulk.error();
+    }
+    made->shared_->bulk = std::move(*bulk);
     const auto& file = made->cluster_;
     auto identity = read_identity({file.tls, file.name, file.allow});
     if (!identity) {
@@ -53,6 +67,8 @@ void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_
     }
     if (peer.wanted == cluster::channel::control) {
         to->tree->adopt_node(peer.name.str(), std::move(peer.socket), dialled);
+    } else {
+        to->bulk->attach(peer.name.str(), std::move(peer.socket));
     }
 }
 
@@ -93,28 +109,40 @@ result<void> coordinator_site::prepare_dialling(const peer_identity& identity) {
         cluster::dial_target target;
         target.host = where->host;
         target.port = where->port;
-        // The handlers need the redialer that they are of, which holds them.
-        const auto itself = std::make_shared<std::weak_ptr<redialer>>();
-        redialer::events on;
-        on.connected = [to = shared_, itself](cluster::peer_connection peer) {
-            if (const auto by = itself->lock()) {
-                const std::scoped_lock held(to->mutex);
-                to->by_name.insert_or_assign(peer.name.str(), by);
-            }
-            hand_on(to, std::move(peer), true);
-        };
-        on.failed = [say = say_](const std::string& why) { say(why + "; tried again"); };
-        redialers_.push_back(std::make_shared<redialer>(io_, dialer_, std::move(target), std::move(on)));
-        *itself = redialers_.back();
+        for (const auto channel : {cluster::channel::control, cluster::channel::bulk}) {
+            target.wanted = channel;
+            add_redialer(target);
+        }
     }
     return {};
 }
 
+void coordinator_site::add_redialer(const cluster::dial_target& target) {
+    // The handlers need the redialer that they are of, which holds them.
+    const auto itself = std::make_shared<std::weak_ptr<redialer>>();
+    redialer::events on;
+    on.connected = [to = shared_, itself](cluster::peer_connection peer) {
+        if (const auto by = itself->lock()) {
+            const std::scoped_lock held(to->mutex);
+            if (peer.wanted == cluster::channel::control) {
+                to->control.insert_or_assign(peer.name.str(), by);
+            } else if (to->bulk) {
+                to->bulk->redial_with(peer.name.str(), by);
+            }
+        }
+        hand_on(to, std::move(peer), true);
+    };
+    on.failed = [say = say_](const std::string& why) { say(why + "; tried again"); };
+    redialers_.push_back(std::make_shared<redialer>(io_, dialer_, target, std::move(on)));
+    *itself = redialers_.back();
+}
+
 void coordinator_site::describe(actors::cluster_plan& plan) {
     plan.library = library_;
+    plan.places = shared_->bulk->places();
     plan.link_ended = [to = shared_](const std::string& peer) {
         const std::scoped_lock held(to->mutex);
-        if (const auto by = to->by_name.find(peer); by != to->by_name.end()) {
+        if (const auto by = to->control.find(peer); by != to->control.end()) {
             by->second->lost();
         }
     };

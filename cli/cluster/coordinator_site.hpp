@@ -2,6 +2,8 @@
 #pragma once
 
 #include "actors/tree.hpp"
+#include "cli/cluster/bulk_desk.hpp"
+#include "cli/cluster/environment_trees.hpp"
 #include "cli/cluster/peer_identity.hpp"
 #include "cli/cluster/redialer.hpp"
 #include "config/cluster_file.hpp"
@@ -44,20 +46,18 @@ class coordinator_site {
     [[nodiscard]] result<void> reload();
 
   private:
-    struct dialled_node {
-        std::shared_ptr<redialer> control;
-        std::string name; ///< in its certificate; empty before it was reached
-    };
-    /// What outlives this object in handlers that are under way.
+    /// What handlers that are under way hold, which may outlive this object.
     struct shared {
         std::mutex mutex;
         actors::run_tree* tree = nullptr;
-        std::map<std::string, std::shared_ptr<redialer>> by_name; ///< of nodes that we dial
+        std::map<std::string, std::shared_ptr<redialer>> control; ///< by name, of nodes that we dial
+        std::shared_ptr<bulk_desk> bulk;
     };
 
     coordinator_site(boost::asio::io_context& io, config::cluster_file cluster, speaker say);
     [[nodiscard]] result<void> listen(const peer_identity& identity);
     [[nodiscard]] result<void> prepare_dialling(const peer_identity& identity);
+    void add_redialer(const cluster::dial_target& target);
     static void hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled);
 
     boost::asio::io_context& io_;

@@ -137,7 +137,7 @@ struct sheet_pair {
         }
         const auto folder = folders[own.config.environment.string()];
         CHECK(made.config.environment == folder);
-        CHECK(made.artifacts_folder == attempt_folder() / "artifacts");
+        CHECK(made.artifacts_folder == attempt_folder() / "transcript_artifacts");
         if (made.sandboxed) {
             CHECK(made.request.environment.folder == folder);
             CHECK(made.request.out_folder == made.artifacts_folder);

@@ -1,6 +1,7 @@
 /// What the user typed after `chalk sweep` and `chalk sweep resume`.
 #pragma once
 
+#include "cli/cluster/cluster_flags.hpp"
 #include "cli/run/options.hpp"
 #include "protocol/core/result.hpp"
 
@@ -17,6 +18,7 @@ struct sweep_options {
     std::filesystem::path folder;     ///< DIR
     run_options how;                  ///< what each run is started with
     std::vector<std::string> requeue; ///< of a resume: runs that are run once more
+    cluster_flags cluster;            ///< who carries the runs out; empty: this machine, or as the sweep was begun
     bool dry_run = false;
     bool json = false;
 };

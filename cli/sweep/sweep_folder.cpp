@@ -135,8 +135,45 @@ result<void> read_outcomes(const journal::journal_reader& reader, std::uint64_t 
     return {};
 }
 
+/// Of a journal that no earlier chalk could write.
+result<actors::lease> to_lease(const journal::lease_granted& granted) {
+    auto node = actors::node_id::parse(granted.node);
+    if (!node) {
+        return harness_failure(fmt::format("the journal has a lease of \"{}\": {}", granted.node, node.error().message));
+    }
+    return actors::lease{std::move(*node), {granted.number.epoch, granted.number.count}, granted.length};
+}
+
+/// The attempt may be alive on a node that holds a lease: it is not settled.
+bool keep_alive(const journal::open_attempt& left, std::uint64_t repeats, opened_sweep& out) {
+    const auto& started = left.started;
+    const auto holder = std::find_if(out.leases.begin(), out.leases.end(),
+                                     [&](const actors::lease& l) { return l.node.str() == started.node; });
+    if (holder == out.leases.end() || started.token == journal::assignment_token{}) {
+        return false;
+    }
+    const auto run = actors::run_of(started.run, repeats);
+    auto& before = out.before.open[run];
+    before.alive = true;
+    out.open.push_back({{run, started.attempt, {started.token.epoch, started.token.count}},
+                        holder->node,
+                        before.node_losses});
+    return true;
+}
+
 /// Runs that were started and have no outcome; attempts that nobody settled are settled.
 result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_t repeats, opened_sweep& out) {
+    const auto leases = reader.open_leases();
+    if (!leases) {
+        return leases.error();
+    }
+    for (const auto& granted : *leases) {
+        auto lease = to_lease(granted);
+        if (!lease) {
+            return lease.error();
+        }
+        out.leases.push_back(std::move(*lease));
+    }
     auto unfinished = reader.unfinished_runs();
     if (!unfinished) {
         return unfinished.error();
@@ -155,7 +192,12 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
         return spent.error();
     }
     out.spent = {spent->tokens, spent->usd};
+    std::size_t lost = 0;
     for (const auto& left : *open) {
+        if (keep_alive(left, repeats, out)) {
+            continue;
+        }
+        ++lost;
         auto settled = journal::settle(left, std::chrono::system_clock::now());
         if (settled.charged) {
             out.spent.tokens += settled.charged->tokens;
@@ -163,9 +205,14 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
         }
         out.journal.first.push_back(std::move(settled));
     }
-    if (!open->empty()) {
+    if (lost > 0) {
         out.notes.push_back(
-            fmt::format("{} attempts were under way when the last chalk ended; they are run again", open->size()));
+            fmt::format("{} attempts were under way when the last chalk ended; they are run again", lost));
+    }
+    if (!out.open.empty()) {
+        out.notes.push_back(fmt::format("{} attempts may still be under way on nodes: they go on, or are run again when "
+                                        "their nodes' leases have ended",
+                                        out.open.size()));
     }
     return {};
 }
@@ -195,6 +242,7 @@ result<opened_sweep> create_sweep(const fs::path& folder, const config::loaded_s
     }
     const std::uint64_t cells = file.matrix.count_kept();
     opened_sweep out;
+    out.session = opened->session();
     out.journal.open = opener(std::move(*opened));
     out.journal.repeats = file.sweep.repeat;
     out.journal.folder = folder;
@@ -284,6 +332,7 @@ result<opened_sweep> take_up_sweep(const fs::path& folder, std::uint64_t repeats
         return reader.error();
     }
     opened_sweep out;
+    out.session = opened->session();
     out.journal.repeats = repeats;
     out.journal.folder = folder;
     if (auto read = read_unfinished(*reader, repeats, out); !read) {

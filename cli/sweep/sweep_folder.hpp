@@ -5,12 +5,14 @@
 ///     DIR/runs/<run_id>/attempt-<k>/transcript.json
 #pragma once
 
+#include "actors/cluster/cluster_plan.hpp"
 #include "actors/sweep/schedule.hpp"
 #include "actors/sweep/spending_book.hpp"
 #include "actors/sweep/sweep_control.hpp"
 #include "cli/sweep/options.hpp"
 #include "config/sweep/sweep_file.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -22,6 +24,10 @@ struct opened_sweep {
     actors::resume_state before;
     actors::amount spent;
     std::vector<std::string> notes; ///< what a resume found
+    // Of a cluster:
+    std::uint64_t session = 1;         ///< how many processes have opened the journal, this one counted
+    std::vector<actors::lease> leases; ///< that nodes may still hold
+    std::vector<actors::open_assignment> open; ///< attempts that they may still run; they are not settled
 };
 
 /// Makes the folder, its options and its journal, and holds its lock. error_class::config when it has a sweep already.
