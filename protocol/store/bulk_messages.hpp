@@ -21,6 +21,7 @@ namespace chalk::store {
 inline constexpr std::size_t max_piece = chunk_size.count;     ///< bytes of content in one frame
 inline constexpr std::size_t max_chunks_a_want = 1024;         ///< names in one want_chunks
 inline constexpr std::size_t max_trees_wanted = 4;             ///< asked for and not answered, a connection
+inline constexpr std::size_t max_offers_open = 64;             ///< made and not answered, a connection
 inline constexpr std::size_t max_error_text = 1024;            ///< bytes
 inline constexpr std::size_t max_bulk_frame = max_piece + 128; ///< with its length and type
 

@@ -1,15 +1,13 @@
 #include "protocol/store/materialise.hpp"
 
 #include "protocol/core/json_text.hpp"
-#include "protocol/store/read_tree.hpp"
+#include "protocol/store/place_tree.hpp"
 #include "protocol/store/store_files.hpp"
 #include "protocol/store/tree_rules.hpp"
-#include "protocol/store/unfinished_folder.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <system_error>
 #include <unordered_set>
 
 #include <fcntl.h>
@@ -108,68 +106,12 @@ class tree_maker {
     std::vector<chunk_need> missing_;
 };
 
-/// All files and folders of the tree, and `root` itself.
-result<void> sync_tree(const tree_manifest& tree, int root) {
-    for (const auto& entry : tree.entries()) {
-        if (entry.kind == entry_kind::symlink) {
-            continue; // is in its folder
-        }
-        const auto parent = open_parent(root, entry.path);
-        const unique_fd fd(parent ? ::openat(parent.get(), last_component(entry.path).c_str(),
-                                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-                                  : -1);
-        if (!fd || ::fsync(fd.get()) != 0) {
-            return harness_failure(fmt::format("cannot sync {}: {}", dump_json(entry.path), errno_text()));
-        }
-    }
-    return ::fsync(root) == 0 ? result<void>() : harness_failure(fmt::format("cannot sync: {}", errno_text()));
-}
-
-result<void> sync_by_name(const fs::path& folder) {
-    const unique_fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::fsync(fd.get()) != 0) {
-        return harness_failure(fmt::format("cannot sync {}: {}", folder.string(), errno_text()));
-    }
-    return {};
-}
-
-/// Fine when the folder at `target` holds the tree and nothing else. That is so when its maker died after the rename
-/// and before it could tell anyone. Its syncs are not known of then, so they are made here.
-result<void> find_there(const tree_manifest& tree, const fs::path& target, durability kept) {
-    const unique_fd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!root) {
-        return harness_failure(
-            fmt::format("{} exists, and is no folder that can be opened: {}", target.string(), errno_text()));
-    }
-    read_tree_options bounds; // nothing is read beyond what the tree has
-    bounds.max_total = tree.size();
-    bounds.max_entries = tree.entries().size();
-    const auto there = read_tree(target, bounds);
-    if (!there || there->tree.digest() != tree.digest()) {
-        return harness_failure(fmt::format("{} exists, and holds something else than the tree {}{}{}", target.string(),
-                                           tree.digest().hex(), there ? "" : ": ",
-                                           there ? std::string() : there.error().message));
-    }
-    if (kept == durability::until_restart) {
-        return {};
-    }
-    if (auto synced = sync_tree(tree, root.get()); !synced) {
-        return harness_failure(fmt::format("{}: {}", target.string(), synced.error().message));
-    }
-    return sync_by_name(target.parent_path());
-}
-
-bool exists_at(const fs::path& target) {
-    struct stat about {};
-    return ::lstat(target.c_str(), &about) == 0;
-}
-
 } // namespace
 
 result<std::vector<chunk_need>> materialise(const tree_manifest& tree, chunk_cache& cache, const fs::path& target,
                                             durability kept) {
-    if (exists_at(target)) {
-        const auto found = find_there(tree, target, kept);
+    if (is_placed(target)) {
+        const auto found = find_placed(tree, target, kept);
         return found ? result<std::vector<chunk_need>>(std::vector<chunk_need>()) : found.error();
     }
     auto pinned = cache.pin(tree);
@@ -187,28 +129,8 @@ result<std::vector<chunk_need>> materialise(const tree_manifest& tree, chunk_cac
     if (!missing->empty()) {
         return missing;
     }
-    if (::fchmod(folder->fd(), 0755) != 0) {
-        return harness_failure(fmt::format("cannot finish {}: {}", target.string(), errno_text()));
-    }
-    if (kept == durability::power_cut) {
-        if (auto synced = sync_tree(tree, folder->fd()); !synced) {
-            return harness_failure(fmt::format("{}: {}", target.string(), synced.error().message));
-        }
-    }
-    if (auto named = folder->finish(target); !named) {
-        if (!exists_at(target)) {
-            return named.error();
-        }
-        // Somebody else was faster.
-        const auto found = find_there(tree, target, kept);
-        return found ? std::move(missing) : found.error();
-    }
-    if (kept == durability::power_cut) {
-        if (auto synced = sync_by_name(target.parent_path()); !synced) {
-            std::error_code ignored; // what is not durable must not look as if it were
-            fs::remove_all(target, ignored);
-            return synced.error();
-        }
+    if (auto placed = place_tree(tree, std::move(*folder), target, kept); !placed) {
+        return placed.error();
     }
     return missing;
 }
