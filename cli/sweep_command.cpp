@@ -107,6 +107,7 @@ void add_resume(CLI::App& sweep, const own_keys& keys, exit_code& code) {
     auto* resume = sweep.add_subcommand("resume", "Go on with a sweep: what has no outcome is run");
     const auto options = std::make_shared<sweep_options>();
     resume->add_option("DIR", options->folder, "the sweep's folder")->required();
+    add_cluster_flags(*resume, options->cluster);
     resume->add_option("--requeue", options->requeue, "run these finished runs once more")->type_name("RUN");
     add_watching(*resume, *options);
     resume->callback([options, &keys, &code] { code = resume_sweep(*options, keys); });
@@ -118,6 +119,7 @@ void add_sweep(CLI::App& sweep, const own_keys& keys, exit_code& code) {
                        ->type_name("FILE|JSON");
     sweep.add_option("--out", options->folder, "the sweep's folder, which must not hold one yet")->type_name("DIR");
     add_run_flags(sweep, options->how);
+    add_cluster_flags(sweep, options->cluster);
     add_watching(sweep, *options);
     sweep.callback([&sweep, options, config, &keys, &code] {
         if (!sweep.get_subcommands().empty()) {

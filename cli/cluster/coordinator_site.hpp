@@ -28,8 +28,11 @@ class coordinator_site {
 
     /// Blocking: reads the certificates and listens. `say` is for what a person should know; any thread. error_class::
     /// config names what to mend; error_class::harness: a part of this build is missing.
+    /// `trees` are what nodes fetch.
     [[nodiscard]] static result<std::unique_ptr<coordinator_site>> open(boost::asio::io_context& io,
-                                                                        config::cluster_file cluster, speaker say);
+                                                                        config::cluster_file cluster,
+                                                                        const std::vector<environment_tree>& trees,
+                                                                        speaker say);
     coordinator_site(const coordinator_site&) = delete;
     coordinator_site& operator=(const coordinator_site&) = delete;
     ~coordinator_site();

@@ -1,5 +1,7 @@
 #include "cli/sweep/execute_sweep.hpp"
 
+#include "cli/cluster/cluster_flags.hpp"
+#include "cli/cluster/sweep_cluster.hpp"
 #include "cli/progress/console.hpp"
 #include "cli/run/interrupts.hpp"
 #include "cli/run/model_access.hpp"
@@ -116,9 +118,59 @@ exit_code code_of(const console::ending& how, bool interrupted) {
     return all ? exit_code::fine : exit_code::run_error;
 }
 
+/// Says what is to be said before there is a console, and by the console from then on. Any thread.
+class late_speaker {
+  public:
+    void say(const std::string& text) {
+        const std::scoped_lock held(mutex_);
+        if (by_) {
+            by_(text);
+        } else {
+            fmt::print(stderr, "{}: {}\n", chalk_sweep, text);
+        }
+    }
+    void speak_with(std::function<void(const std::string&)> by) {
+        const std::scoped_lock held(mutex_);
+        by_ = std::move(by);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::function<void(const std::string&)> by_;
+};
+
+/// What runs need besides their site: models on this machine, or a cluster, whose nodes have their own.
+struct sweep_parts {
+    std::optional<gateway::gateway_settings> models;
+    std::optional<sweep_cluster> cluster;
+    std::shared_ptr<late_speaker> speaker = std::make_shared<late_speaker>();
+};
+
+step_result<sweep_parts> prepare_parts(io_thread& io, sweep_site& site,
+                                       const std::optional<config::cluster_file>& wanted, const own_keys& keys,
+                                       bool dry_run) {
+    sweep_parts parts;
+    if (!wanted) {
+        auto models = models_of(site, gateway::read_provider_settings(keys));
+        if (!models) {
+            return models.error();
+        }
+        parts.models = std::move(*models);
+    } else if (!dry_run) {
+        auto cluster = prepare_cluster(io.context(), site, *wanted,
+                                       [to = parts.speaker](const std::string& text) { to->say(text); });
+        if (!cluster) {
+            return cluster.error();
+        }
+        parts.cluster = std::move(*cluster);
+    }
+    return parts;
+}
+
 /// Runs what is left of the sweep, until it ends or is told to.
 exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& options, opened_sweep opened,
-                    std::optional<gateway::gateway_settings> models) {
+                    std::optional<gateway::gateway_settings> models, std::optional<sweep_cluster> cluster,
+                    const std::shared_ptr<late_speaker>& speaker) {
     const auto& file = site.runs().file().sweep;
     const auto& matrix = site.runs().matrix();
     const auto watch = std::make_shared<console>(choose_mode(options), matrix.count_kept() * file.repeat);
@@ -128,15 +180,29 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     for (const auto& note : opened.notes) {
         watch->say(note);
     }
+    const opened_sweep as_opened = opened;
     auto settings = make_sweep_settings(site, options.folder, std::move(opened), watch);
     if (!settings) {
         return refuse(chalk_sweep, {exit_code::machine_lacks, settings.error().message});
     }
     settings->models = std::move(models);
+    if (cluster) {
+        if (auto used = use_cluster(*settings, *cluster, site, as_opened); !used) {
+            return refuse(chalk_sweep, usage_refusal(used.error()));
+        }
+        speaker->speak_with([watch](const std::string& text) { watch->say(text); });
+        if (cluster->site->port() != 0) {
+            watch->say(fmt::format("waiting for nodes at port {}: chalk node --join HOST:{} --tls DIR",
+                                   cluster->site->port(), cluster->site->port()));
+        }
+    }
     const auto closed = std::make_shared<std::binary_semaphore>(0);
     settings->journal->closed = [closed](const auto&) { closed->release(); };
     auto finished = watch->finished();
     const auto tree = actors::run_tree::start(io.context(), std::move(*settings));
+    if (cluster) {
+        cluster->site->start(*tree);
+    }
     auto control = control_socket::open(io.context(), options.folder, [&tree](actors::sweep_control what, auto answer) {
         tree->control(std::move(what), std::move(answer));
     });
@@ -159,6 +225,9 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     if (control) {
         control->reset(); // before the tree, which it asks
     }
+    if (cluster) {
+        cluster->site.reset(); // likewise
+    }
     // Nothing depends on it but a tidy folder; a journal that hangs keeps nobody.
     static_cast<void>(closed->try_acquire_for(journal_patience));
     watch->print_summary(how);
@@ -177,6 +246,10 @@ exit_code report(const sweep_options& options, exit_code code) {
 
 exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
     ::signal(SIGPIPE, SIG_IGN);
+    const auto wanted = read_cluster_flags(options.cluster);
+    if (!wanted) {
+        return refuse(chalk_sweep, usage_refusal(wanted.error()));
+    }
     auto file = config::load_sweep_file(options.config);
     if (!file) {
         return refuse(chalk_sweep, usage_refusal(file.error()));
@@ -186,9 +259,9 @@ exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
     if (!site) {
         return refuse(chalk_sweep, site.error());
     }
-    auto models = models_of(**site, gateway::read_provider_settings(keys));
-    if (!models) {
-        return refuse(chalk_sweep, models.error());
+    auto parts = prepare_parts(io, **site, *wanted, keys, options.dry_run);
+    if (!parts) {
+        return refuse(chalk_sweep, parts.error());
     }
     if (options.dry_run) {
         return print_plan(**site, options.json);
@@ -197,7 +270,13 @@ exit_code execute_sweep(const sweep_options& options, const own_keys& keys) {
     if (!opened) {
         return refuse(chalk_sweep, usage_refusal(opened.error()));
     }
-    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
+    if (*wanted) {
+        if (auto stored = store_cluster(options.folder, **wanted); !stored) {
+            return refuse(chalk_sweep, usage_refusal(stored.error()));
+        }
+    }
+    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(parts->models),
+                                     std::move(parts->cluster), parts->speaker));
 }
 
 exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
@@ -217,6 +296,13 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     if (!left) {
         return refuse(chalk_sweep, usage_refusal(left.error()));
     }
+    auto wanted = read_cluster_flags(options.cluster);
+    if (wanted && !*wanted) {
+        wanted = stored_cluster(options.folder);
+    }
+    if (!wanted) {
+        return refuse(chalk_sweep, usage_refusal(wanted.error()));
+    }
     const std::uint64_t repeats = stored->file.sweep.repeat;
     io_thread io;
     sweep_options as_begun = options;
@@ -225,9 +311,9 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     if (!site) {
         return refuse(chalk_sweep, site.error());
     }
-    auto models = models_of(**site, gateway::read_provider_settings(keys));
-    if (!models) {
-        return refuse(chalk_sweep, models.error());
+    auto parts = prepare_parts(io, **site, *wanted, keys, options.dry_run);
+    if (!parts) {
+        return refuse(chalk_sweep, parts.error());
     }
     if (options.dry_run) {
         return print_plan(**site, options.json, *left);
@@ -236,7 +322,8 @@ exit_code resume_sweep(const sweep_options& options, const own_keys& keys) {
     if (!opened) {
         return refuse(chalk_sweep, usage_refusal(opened.error()));
     }
-    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(*models)));
+    return report(options, run_sweep(io, **site, options, std::move(*opened), std::move(parts->models),
+                                     std::move(parts->cluster), parts->speaker));
 }
 
 } // namespace chalk::cli

@@ -1,6 +1,7 @@
 #include "cli/sweep/sweep_folder.hpp"
 
 #include "actors/sinks/transcript_files.hpp"
+#include "cli/cluster/sweep_sheet.hpp"
 #include "protocol/core/json_text.hpp"
 #include "protocol/core/read_file.hpp"
 #include "protocol/core/sha256.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <variant>
 
 namespace chalk::cli {
 
@@ -257,6 +259,7 @@ result<opened_sweep> create_sweep(const fs::path& folder, const config::loaded_s
                                                       .repeats = file.sweep.repeat,
                                                       .cells = cells,
                                                       .total_runs = cells * file.sweep.repeat});
+    out.id = sweep_id_of(std::get<journal::sweep_opened>(out.journal.first.front()), folder);
     return out;
 }
 
@@ -335,6 +338,11 @@ result<opened_sweep> take_up_sweep(const fs::path& folder, std::uint64_t repeats
     out.session = opened->session();
     out.journal.repeats = repeats;
     out.journal.folder = folder;
+    auto sweep = reader->sweep();
+    if (!sweep) {
+        return sweep.error();
+    }
+    out.id = sweep_id_of(sweep->opened, folder);
     if (auto read = read_unfinished(*reader, repeats, out); !read) {
         return read.error();
     }
