@@ -1,16 +1,11 @@
 #include "actors/tree.hpp"
 
 #include "actors/cluster/link_system.hpp"
-#include "actors/local_harness.hpp"
+#include "actors/run_services.hpp"
 #include "actors/sweep/interfaces.hpp"
 #include "actors/system.hpp"
-#include "runtimes/namespaces/machine.hpp"
-#include "runtimes/namespaces/owner.hpp"
 
-#include <system_error>
 #include <utility>
-
-#include <sys/stat.h>
 
 namespace chalk::actors {
 
@@ -19,27 +14,21 @@ namespace {
 class tree_impl final : public run_tree {
   public:
     tree_impl(boost::asio::io_context& io, tree_settings settings)
-        : pool_(make_blocking_pool(settings.pool_threads)),
+        : services_(settings.pool_threads),
           config_(make_config({settings.scheduler_threads, true}, settings.cluster)) {
-        auto services = std::make_shared<run_services>();
-        services->site = {settings.sandboxes, pool_, &io};
-        services->local_harness = make_local_harness_factory(io, places_, settings.python, settings.file_tool);
-        services->transcripts = spawn_transcript_writer(system_, pool_);
-        services->watch = std::move(settings.watch);
         sweep_settings sweep;
         sweep.plan = std::move(settings.plan);
         sweep.make_order = std::move(settings.make_order);
-        sweep.node = {std::move(services), settings.capacity, settings.max_runs, std::move(settings.disk),
-                      std::nullopt};
+        sweep.node = {
+            services_.make(io, system_,
+                           {settings.sandboxes, settings.python, settings.file_tool, std::move(settings.watch)}),
+            settings.capacity, settings.max_runs, std::move(settings.disk), std::nullopt};
         sweep.budget = settings.budget;
         sweep.spent_before = settings.spent_before;
         sweep.journal = std::move(settings.journal);
         sweep.deadline = settings.deadline;
         if (settings.models) {
-            // Named as the runtimes' own folders are, so that what is left of a killed chalk is found and removed.
-            sockets_ = namespaces::default_state_folder() / namespaces::make_owner_name();
-            make_private_folder(sockets_);
-            sweep.node.models = gateway_site{std::move(*settings.models), sockets_, spawn_gateway};
+            sweep.node.models = services_.make_gateway_site(std::move(*settings.models));
         }
         sweep.window = settings.window;
         if (settings.cluster) {
@@ -51,14 +40,9 @@ class tree_impl final : public run_tree {
     ~tree_impl() override {
         caf::anon_send_exit(sweep_, caf::exit_reason::user_shutdown);
         sweep_ = nullptr;
-        pool_->shut_down(); // its works send to actors: they end first
-        places_->close();
+        services_.shut_down(); // its works send to actors: they end first
         // An actor that waits for a runtime's call which hangs must not keep chalk from ending.
         system_.await_actors_before_shutdown(false);
-        if (!sockets_.empty()) {
-            std::error_code ignored; // the next chalk removes what is left
-            std::filesystem::remove_all(sockets_, ignored);
-        }
     }
 
     void cancel(const std::string& reason) override { caf::anon_send(sweep_, cancel_sweep{reason}); }
@@ -81,16 +65,7 @@ class tree_impl final : public run_tree {
                        : std::make_unique<actor_system_settings>(options);
     }
 
-    /// Should it fail, the sockets cannot be bound, and the runs say so.
-    static void make_private_folder(const std::filesystem::path& folder) {
-        std::error_code ignored;
-        std::filesystem::create_directories(folder.parent_path(), ignored);
-        ::mkdir(folder.c_str(), 0700);
-    }
-
-    std::filesystem::path sockets_;
-    std::shared_ptr<place_pool> places_ = std::make_shared<place_pool>();
-    std::shared_ptr<blocking_pool> pool_;
+    own_services services_; ///< its folder goes when the actors have ended
     std::unique_ptr<actor_system_settings> config_;
     caf::actor_system system_{*config_};
     sweep_actor sweep_;

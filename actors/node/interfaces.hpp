@@ -20,8 +20,8 @@ using node_actor = caf::typed_actor<
     caf::reacts_to<start_run>,
     /// All runs end in order; those that wait never start.
     caf::reacts_to<cancel_runs>,
-    /// All runs end at once.
-    caf::reacts_to<kill_runs>,
+    /// All runs end at once, or one of them.
+    caf::reacts_to<kill_runs>, caf::reacts_to<kill_one_run>,
     /// All runs end at once, as errors.
     caf::reacts_to<cut_off_runs>,
     /// Those that wait are given back, each by a run_finished that says so.

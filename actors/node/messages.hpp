@@ -21,6 +21,12 @@ struct kill_runs {
     std::string reason;
 };
 
+/// This one alone, without asking its harness. Of an order that the node does not have it changes nothing.
+struct kill_one_run {
+    order_ptr order;
+    std::string reason;
+};
+
 /// Every run of the node ends as an error, for `why`.
 struct cut_off_runs {
     failure why;
@@ -84,6 +90,7 @@ struct run_finished {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::start_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::cancel_runs)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::kill_runs)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::kill_one_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::arm_deadlines)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::deadline_timer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(chalk::actors::open_model_socket)

@@ -139,6 +139,7 @@ class node_impl final : public node_base {
             },
             [this](const cancel_runs& m) { end_all(m.reason, false); },
             [this](const kill_runs& m) { end_all(m.reason, true); },
+            [this](const kill_one_run& m) { kill_one(m); },
             [this](const cut_off_runs& m) { cut_off(m.why); },
             [this](const withdraw_runs&) { leave_queue(outcome::cancelled("withdrawn before it began"), true); },
             [this](const set_max_runs& m) { begin_all(state.book->set_max_runs(m.runs)); },
@@ -197,6 +198,24 @@ class node_impl final : public node_base {
         for (const ticket next : admitted) {
             const auto order = state.waiting.extract(next);
             begin(next, order.mapped());
+        }
+    }
+
+    void kill_one(const kill_one_run& m) {
+        const auto is_it = [&](const auto& one) { return one == m.order; };
+        for (const auto& [who, run] : state.live) {
+            if (is_it(run.order)) {
+                send(run.handle, kill_run{m.reason});
+                return;
+            }
+        }
+        for (auto it = state.waiting.begin(); it != state.waiting.end(); ++it) {
+            if (is_it(it->second)) {
+                const auto waits = state.waiting.extract(it);
+                begin_all(state.book->release(waits.key()));
+                finish(never_began(waits.mapped(), outcome::cancelled(m.reason)));
+                return;
+            }
         }
     }
 
