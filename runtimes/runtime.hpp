@@ -3,6 +3,7 @@
 /// actor, carries its owner's name, and dies when its owner dies.
 #pragma once
 
+#include "protocol/core/boot_time.hpp"
 #include "protocol/core/ids.hpp"
 #include "protocol/core/result.hpp"
 #include "protocol/core/unique_fd.hpp"
@@ -128,6 +129,11 @@ class runtime {
     /// Makes what all sandboxes of this environment share (staged data, a root file system). Idempotent.
     [[nodiscard]] virtual result<void> prepare(const sandbox_request& request) = 0;
     [[nodiscard]] virtual result<std::unique_ptr<sandbox>> start(const sandbox_request& request) = 0;
+    /// All sandboxes of this runtime, those that run and those to come, end by themselves at `until` of this machine's
+    /// CLOCK_BOOTTIME unless it is moved before, also when this process is stopped by then. Absent: they have no lease,
+    /// as before the first call. A lease that is over starts nothing: start() fails, error_class::sandbox. Any thread,
+    /// not blocking, cheap: a node calls it with each answer of its coordinator.
+    virtual void set_lease(std::optional<node_time> until) = 0;
     /// Lists, and unless `dry_run` removes, what owners that are gone left behind.
     [[nodiscard]] virtual result<std::vector<leftover>> remove_leftovers(bool dry_run) = 0;
 };

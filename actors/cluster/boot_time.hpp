@@ -1,22 +1,12 @@
-/// What CLOCK_BOOTTIME says on one machine. It never goes back, nobody can set it, and it counts the time in which the
-/// machine was suspended. A coordinator's and a node's are types of their own: what was read on one machine cannot be
-/// compared with what was read on another. Nothing here reads a clock; the owner does, and hands the time in.
+/// The two clocks that a lease is counted by, one on each side (protocol/core/boot_time.hpp): a node's, and its
+/// coordinator's. They are types that do not mix.
 #pragma once
 
-#include <chrono>
+#include "protocol/core/boot_time.hpp"
 
 namespace chalk::actors {
 
-template<class Machine>
-struct boot_clock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<boot_clock>;
-    static constexpr bool is_steady = true;
-};
-
+using chalk::node_time;
 using coordinator_time = boot_clock<struct coordinator_machine>::time_point;
-using node_time = boot_clock<struct node_machine>::time_point;
 
 } // namespace chalk::actors

@@ -19,6 +19,7 @@ class unasked_runtime final : public runtime {
     [[nodiscard]] probe_report probe() override { return {{{"unasked_runtime", "ask it nothing"}}, {}}; }
     [[nodiscard]] result<void> prepare(const sandbox_request&) override { return unasked(); }
     [[nodiscard]] result<std::unique_ptr<sandbox>> start(const sandbox_request&) override { return unasked(); }
+    void set_lease(std::optional<node_time>) override {}
     [[nodiscard]] result<std::vector<leftover>> remove_leftovers(bool) override { return unasked(); }
 
   private:

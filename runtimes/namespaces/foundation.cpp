@@ -42,7 +42,7 @@ result<std::unique_ptr<nest_client>> start_nest(const foundation_site& site, con
     orders.remove_at_end = site.groups.owner_folders();
     orders.remove_at_end.push_back(folder.string());
     const auto& copied = site.options.copied_program;
-    return nest_client::start(copied.empty() ? *program : copied, orders, seccomp->get());
+    return nest_client::start(copied.empty() ? *program : copied, orders, seccomp->get(), site.lease);
 }
 
 } // namespace

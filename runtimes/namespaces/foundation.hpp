@@ -8,6 +8,7 @@
 #include "runtimes/image/tree_owners.hpp"
 #include "runtimes/namespaces/cgroups.hpp"
 #include "runtimes/namespaces/ids.hpp"
+#include "runtimes/namespaces/lease_page.hpp"
 #include "runtimes/namespaces/machine.hpp"
 #include "runtimes/namespaces/namespaces_options.hpp"
 #include "runtimes/namespaces/nest_client.hpp"
@@ -41,6 +42,7 @@ struct foundation_site {
     const std::string& owner;
     const cgroups& groups;
     const image::cache& cache;
+    const lease_page& lease;
     const std::filesystem::path& state; ///< holds a folder per owner
 };
 

@@ -5,6 +5,7 @@
 #include "runtimes/namespaces/confinement_note.hpp"
 #include "runtimes/namespaces/foundation.hpp"
 #include "runtimes/namespaces/kept_folder.hpp"
+#include "runtimes/namespaces/lease_page.hpp"
 #include "runtimes/namespaces/machine.hpp"
 #include "runtimes/namespaces/owner.hpp"
 #include "runtimes/namespaces/plan.hpp"
@@ -83,18 +84,24 @@ class namespaces_runtime final : public runtime {
     namespaces_runtime(boost::asio::io_context& io, namespaces_options options)
         : io_(io), options_(std::move(options)), owner_(make_owner_name()), cgroups_(owner_),
           cache_(make_node_cache(options_)),
-          state_(options_.state_folder.empty() ? default_state_folder() : options_.state_folder) {}
+          state_(options_.state_folder.empty() ? default_state_folder() : options_.state_folder),
+          lease_(lease_page::make()) {}
 
     std::string_view name() const noexcept override { return "namespaces"; }
     probe_report probe() override;
     result<void> prepare(const sandbox_request& request) override;
     result<std::unique_ptr<sandbox>> start(const sandbox_request& request) override;
+    void set_lease(std::optional<node_time> until) override {
+        if (lease_) {
+            (*lease_)->set(until);
+        }
+    }
     result<std::vector<leftover>> remove_leftovers(bool dry_run) override {
         return namespaces::remove_leftovers(state_, cgroups_.all_owners_folders(), dry_run);
     }
 
   private:
-    [[nodiscard]] foundation_site site() const { return {options_, owner_, cgroups_, cache_, state_}; }
+    [[nodiscard]] foundation_site site() const { return {options_, owner_, cgroups_, cache_, **lease_, state_}; }
     result<const foundation*> get_foundation();
     result<sandbox_base> get_base(const sandbox_request& request);
     /// Fills `parts`, which keeps what was made when it fails.
@@ -107,12 +114,16 @@ class namespaces_runtime final : public runtime {
     cgroups cgroups_;
     image::cache cache_;
     fs::path state_;
+    result<std::unique_ptr<lease_page>> lease_; ///< a failure: no sandbox is started
     std::mutex laying_;
     std::optional<foundation> foundation_; ///< laid with the first sandbox
     staged_trees staged_{cache_};
 };
 
 result<const foundation*> namespaces_runtime::get_foundation() {
+    if (!lease_) {
+        return lease_.error();
+    }
     const std::lock_guard lock(laying_);
     if (!foundation_) {
         auto base = lay_foundation(site());
@@ -229,6 +240,9 @@ probe_report namespaces_runtime::probe() {
     if (!cgroups_.available()) {
         report.notes.emplace_back(
             "without cgroups the kernel limits neither memory nor, beyond RLIMIT_NPROC, processes");
+    }
+    if (!lease_) {
+        report.missing.push_back({"memory to share with sandboxes", lease_.error().message});
     }
     if (report.usable()) {
         if (auto missing = try_foundation(site())) {

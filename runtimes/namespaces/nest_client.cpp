@@ -95,7 +95,7 @@ received_report receive_report(int socket, std::optional<std::chrono::millisecon
 }
 
 result<std::unique_ptr<nest_client>> nest_client::start(const std::filesystem::path& program, const nest_orders& orders,
-                                                        int seccomp_program) {
+                                                        int seccomp_program, const lease_page& lease) {
     auto pair = make_pair();
     if (!pair) {
         return pair.error();
@@ -124,7 +124,8 @@ result<std::unique_ptr<nest_client>> nest_client::start(const std::filesystem::p
     client->pid_ = child->pid;
     client->pidfd_ = std::move(child->pidfd);
     pair->theirs.reset();
-    if (auto sent = send_packet(client->socket_.get(), encode(orders), {seccomp_program}); !sent) {
+    if (auto sent = send_packet(client->socket_.get(), encode(orders), {seccomp_program, lease.page(), lease.bell()});
+        !sent) {
         return sent.error();
     }
     const auto answer = receive_report(client->socket_.get(), helper_deadline).report;

@@ -4,6 +4,7 @@
 
 #include "protocol/core/result.hpp"
 #include "protocol/core/unique_fd.hpp"
+#include "runtimes/namespaces/lease_page.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
 #include <chrono>
@@ -29,7 +30,8 @@ class nest_client {
   public:
     /// `program` takes the role `nest`: chalk, or chalk-nest. error_class::sandbox with what the helper says it lacks.
     [[nodiscard]] static result<std::unique_ptr<nest_client>> start(const std::filesystem::path& program,
-                                                                    const nest_orders& orders, int seccomp_program);
+                                                                    const nest_orders& orders, int seccomp_program,
+                                                                    const lease_page& lease);
     nest_client(const nest_client&) = delete;
     nest_client& operator=(const nest_client&) = delete;
     ~nest_client();

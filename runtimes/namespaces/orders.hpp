@@ -3,6 +3,8 @@
 /// versions. Shared by both, so free of exceptions and of every library but the standard one.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,7 +61,7 @@ struct step {
     friend bool operator==(const step&, const step&) = default;
 };
 
-/// First message on the owner's socket. Descriptor: the seccomp program (a memfd).
+/// First message on the owner's socket. Descriptors: the seccomp program (a memfd), and lease_page's page and bell.
 struct nest_orders {
     std::string folder;         ///< the owner's folder; as root, the devices that sandboxes share are mounted there
     std::uint32_t first_id = 0; ///< of the host, shown as 0 inside
@@ -114,5 +116,10 @@ struct sandbox_report {
 /// The longest packet either side accepts: under the default send buffer of a socket.
 inline constexpr std::size_t max_packet = 160 * 1024;
 inline constexpr std::size_t max_descriptors = 32;
+
+/// What is at the start of the page of a lease (lease_page.hpp): CLOCK_BOOTTIME in nanoseconds, 0 for no lease.
+using lease_end = std::atomic<std::int64_t>;
+static_assert(lease_end::is_always_lock_free, "processes share it");
+inline constexpr std::size_t lease_page_size = sizeof(lease_end); ///< the kernel makes a page of it
 
 } // namespace chalk::namespaces

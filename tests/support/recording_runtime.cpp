@@ -97,6 +97,16 @@ result<std::unique_ptr<sandbox>> recording_runtime::start(const sandbox_request&
         std::make_unique<recording_sandbox>(*this, request.id.str(), unique_fd(ends[0]), std::move(record)));
 }
 
+void recording_runtime::set_lease(std::optional<node_time> until) {
+    const std::lock_guard lock(mutex_);
+    lease_ = until;
+}
+
+std::optional<node_time> recording_runtime::lease() const {
+    const std::lock_guard lock(mutex_);
+    return lease_;
+}
+
 std::vector<std::string> recording_runtime::asked() const {
     const std::lock_guard lock(mutex_);
     return asked_;

@@ -36,6 +36,7 @@ class recording_runtime final : public runtime {
     [[nodiscard]] probe_report probe() override { return {}; }
     [[nodiscard]] result<void> prepare(const sandbox_request& request) override;
     [[nodiscard]] result<std::unique_ptr<sandbox>> start(const sandbox_request& request) override;
+    void set_lease(std::optional<node_time> until) override;
     [[nodiscard]] result<std::vector<leftover>> remove_leftovers(bool) override { return std::vector<leftover>{}; }
 
     /// Answers for runs whose id is a key.
@@ -46,12 +47,15 @@ class recording_runtime final : public runtime {
     /// The sandbox of a run; it must have been started.
     [[nodiscard]] std::shared_ptr<recorded_sandbox> of(const std::string& id) const;
     [[nodiscard]] std::size_t started() const;
+    /// As it was set last; absent: it was not, or none.
+    [[nodiscard]] std::optional<node_time> lease() const;
 
   private:
     friend class recording_sandbox;
     void note(const std::string& what);
 
     mutable std::mutex mutex_;
+    std::optional<node_time> lease_;
     std::vector<std::string> asked_;
     std::map<std::string, std::shared_ptr<recorded_sandbox>> sandboxes_;
 };

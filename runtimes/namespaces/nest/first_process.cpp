@@ -61,8 +61,12 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
     }
     const int owner = up(what.socket);
     program = up(what.program);
+    // A copy has the page in its memory.
+    const int lease = what.copies() ? owner : up(what.lease_page);
+    const int last = what.copies() ? init_owner_fd : init_lease_fd;
     const int null = up(nothing.get());
-    if (owner < 0 || program < 0 || null < 0 || std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
+    if (owner < 0 || program < 0 || lease < 0 || null < 0 ||
+        std::ranges::any_of(moved, [](int fd) { return fd < 0; })) {
         return false;
     }
     bool fine = ::dup2(null, 0) == 0 && ::dup2(moved.empty() ? null : moved.front(), 1) == 1;
@@ -73,8 +77,9 @@ bool arrange_descriptors(const first_process& what, const unique_fd& nothing, in
     const int first_free = static_cast<int>(moved.size()) + 2;
     return fine && ::close_range(static_cast<unsigned>(first_free), static_cast<unsigned>(init_owner_fd - 1), 0) == 0 &&
            ::dup2(owner, init_owner_fd) == init_owner_fd &&
+           (what.copies() || ::dup2(lease, init_lease_fd) == init_lease_fd) &&
            ::close_range(static_cast<unsigned>(clear), ~0U, CLOSE_RANGE_CLOEXEC) == 0 &&
-           ::close_range(static_cast<unsigned>(init_owner_fd + 1), static_cast<unsigned>(clear - 1), 0) == 0;
+           ::close_range(static_cast<unsigned>(last + 1), static_cast<unsigned>(clear - 1), 0) == 0;
 }
 
 } // namespace
@@ -120,14 +125,17 @@ void run(first_process what) {
     if (const auto failed = give_up_privileges(what.seccomp); !failed.empty()) {
         give_up(what, because(failed, errno));
     }
+    // Here nobody has been started; from here on process 1 watches it.
+    if (what.lease.is_over()) {
+        give_up(what, lease_is_over);
+    }
     int program = -1;
     require(what, arrange_descriptors(what, nothing, program), "arrange descriptors");
     if (!send(init_owner_fd, namespaces::encode(sandbox_report{sandbox_report::kind::ready, firewall, 0, {}}))) {
         ::_exit(125);
     }
     what.socket = init_owner_fd; // where it is from now on
-    const bool copies = what.orders.copy && what.harness != nullptr;
-    if (copies) {
+    if (what.copies()) {
         // Before there is a harness: it has the same capabilities, and must never find this process open to it.
         require(what, ::prctl(PR_SET_DUMPABLE, 0) == 0, "close the first process to others");
         const pid_t copy = start_copy(what.orders, what.harness);
@@ -135,7 +143,7 @@ void run(first_process what) {
         show_command_line({"chalk-nest", "watch"});
         ::close_range(static_cast<unsigned>(init_owner_fd + 1), ~0U, 0);
         // Executing something smaller here would take as long as a tenth of the sandbox, to save it some hundred KiB.
-        ::_exit(run_init(copy, nullptr, nullptr));
+        ::_exit(run_init(copy, nullptr, nullptr, what.lease));
     }
     const std::vector<char*> argv = pointers(what.orders.argv, {"chalk-nest", "init"});
     const std::vector<char*> environment = pointers(what.orders.environment, {});

@@ -5,6 +5,7 @@
 
 #include "protocol/core/unique_fd.hpp"
 #include "runtimes/namespaces/nest/copy.hpp"
+#include "runtimes/namespaces/nest/lease_view.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
 #include <vector>
@@ -18,10 +19,14 @@ struct first_process {
     int seccomp;           ///< the seccomp program
     int program;           ///< chalk-nest, to become init
     int go;                ///< readable once the user ids are mapped
+    int lease_page;        ///< what `lease` shows, for an init that is executed
+    lease_view lease;      ///< in the helper's memory, and so in a copy's
     harness_entry harness; ///< what a copied harness does; null: it is executed
     std::vector<int> inherited;
     std::vector<int> joined;
     std::vector<unique_fd> trees;
+
+    [[nodiscard]] bool copies() const noexcept { return orders.copy && harness != nullptr; }
 };
 
 [[noreturn]] void run(first_process what);

@@ -1,6 +1,7 @@
 #include "runtimes/namespaces/nest/init.hpp"
 
 #include "protocol/core/unique_fd.hpp"
+#include "runtimes/namespaces/nest/lease_watch.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/orders.hpp"
 
@@ -45,7 +46,11 @@ bool owner_is_gone() {
 
 } // namespace
 
-int run_init(pid_t harness, char** arguments, char** environment) {
+int run_init(pid_t harness, char** arguments, char** environment, std::optional<lease_view> lease) {
+    if (!lease) {
+        say_failed("look at the lease");
+        return 125;
+    }
     // No process of the sandbox may look into this one: its memory and links lead to the host's side.
     ::prctl(PR_SET_DUMPABLE, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -59,6 +64,7 @@ int run_init(pid_t harness, char** arguments, char** environment) {
         return 125;
     }
     if (harness == 0) {
+        ::close(init_lease_fd); // mapped by now
         harness = ::fork();
         if (harness == 0) {
             become_harness(arguments, environment, none);
@@ -75,6 +81,8 @@ int run_init(pid_t harness, char** arguments, char** environment) {
         say_failed("watch the harness");
         return 125;
     }
+    lease_watch until(*lease);
+    bool rang = false;
     for (;;) {
         int status = 0;
         for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
@@ -83,13 +91,26 @@ int run_init(pid_t harness, char** arguments, char** environment) {
                 return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             }
         }
-        pollfd waits[] = {{init_owner_fd, POLLIN | POLLRDHUP, 0}, {ended.get(), POLLIN, 0}};
-        if (::poll(waits, 2, -1) < 0 && errno != EINTR) {
+        switch (until.look(rang)) {
+        case lease_state::runs:
+            break;
+        case lease_state::over:
+            send(init_owner_fd,
+                 namespaces::encode(sandbox_report{sandbox_report::kind::failed, 0, 0, std::string(lease_is_over)}));
+            return 137; // nobody waits for the report, and leaving kills all
+        case lease_state::unwatched:
+            say_failed("watch the lease");
+            return 125;
+        }
+        pollfd waits[] = {
+            {init_owner_fd, POLLIN | POLLRDHUP, 0}, {ended.get(), POLLIN, 0}, {until.descriptor(), POLLIN, 0}};
+        if (::poll(waits, 3, -1) < 0 && errno != EINTR) {
             return 125;
         }
         if (waits[0].revents != 0) {
             return 137; // the owner is gone or wants us gone; leaving kills all
         }
+        rang = waits[2].revents != 0;
         signalfd_siginfo drained{};
         (void)!::read(ended.get(), &drained, sizeof drained); // the loop above asks for every child anyway
     }

@@ -2,6 +2,7 @@
 
 #include "runtimes/namespaces/nest/first_process.hpp"
 #include "runtimes/namespaces/nest/ids.hpp"
+#include "runtimes/namespaces/nest/lease_view.hpp"
 #include "runtimes/namespaces/nest/packets.hpp"
 #include "runtimes/namespaces/nest/trees.hpp"
 
@@ -46,6 +47,7 @@ class helper {
     void accept(packet received);
     std::optional<std::string> start(const sandbox_orders& orders, packet& received);
     void look_after(nested_sandbox& one);
+    void wake_all();
     void end_all();
     bool watch(int fd, void* tag);
 
@@ -54,6 +56,9 @@ class helper {
     unique_fd seccomp_;
     unique_fd idmap_space_;
     unique_fd program_;
+    unique_fd lease_page_;
+    unique_fd lease_bell_;
+    std::optional<lease_view> lease_; ///< the sandboxes' first processes inherit it
     unique_fd events_;
     std::list<nested_sandbox> sandboxes_;
 };
@@ -67,11 +72,17 @@ bool helper::watch(int fd, void* tag) {
 
 std::optional<std::string> helper::prepare(packet first) {
     auto decoded = namespaces::decode_nest_orders(first.bytes);
-    if (!decoded || first.descriptors.size() != 1) {
+    if (!decoded || first.descriptors.size() != 3) {
         return "cannot read the owner's orders";
     }
     orders_ = std::move(*decoded);
-    seccomp_ = std::move(first.descriptors.front());
+    seccomp_ = std::move(first.descriptors[0]);
+    lease_page_ = std::move(first.descriptors[1]);
+    lease_bell_ = std::move(first.descriptors[2]);
+    lease_ = lease_view::map(lease_page_.get());
+    if (!lease_ || !watch(lease_bell_.get(), &lease_bell_)) {
+        return because("watch the lease", errno);
+    }
     program_.reset(::open(orders_.init_program.c_str(), O_RDONLY | O_CLOEXEC));
     if (!program_) {
         return because("open " + orders_.init_program, errno);
@@ -95,8 +106,18 @@ std::optional<std::string> helper::start(const sandbox_orders& orders, packet& r
     if (received.descriptors.size() != expected) {
         return "the orders name other descriptors than came with them";
     }
-    first_process child{
-        orders_, orders, received.descriptors[0].get(), seccomp_.get(), program_.get(), -1, harness_, {}, {}, {}};
+    first_process child{orders_,
+                        orders,
+                        received.descriptors[0].get(),
+                        seccomp_.get(),
+                        program_.get(),
+                        -1,
+                        lease_page_.get(),
+                        *lease_,
+                        harness_,
+                        {},
+                        {},
+                        {}};
     for (std::size_t i = 1; i <= orders.inherited; ++i) {
         child.inherited.push_back(received.descriptors[i].get());
     }
@@ -190,6 +211,16 @@ void helper::look_after(nested_sandbox& one) {
     sandboxes_.remove_if([&](const nested_sandbox& other) { return &other == &one; });
 }
 
+/// Their lease ends earlier than they may know. Process 1 waits for this signal as for its children's ends, and looks
+/// at the lease whenever it wakes; one that does not wait yet looks before it does.
+void helper::wake_all() {
+    std::uint64_t rings = 0;
+    (void)!::read(lease_bell_.get(), &rings, sizeof rings);
+    for (const nested_sandbox& one : sandboxes_) {
+        ::kill(one.pid, SIGCHLD);
+    }
+}
+
 /// Folders only: files in them are a cgroup's own, or not ours.
 void remove_folders(const std::string& path) {
     if (DIR* listing = ::opendir(path.c_str())) {
@@ -240,7 +271,9 @@ int helper::run(int owner) {
         if (::epoll_wait(events_.get(), &event, 1, -1) != 1) {
             continue; // a signal
         }
-        if (event.data.ptr != nullptr) {
+        if (event.data.ptr == &lease_bell_) {
+            wake_all();
+        } else if (event.data.ptr != nullptr) {
             look_after(*static_cast<nested_sandbox*>(event.data.ptr));
         } else if (auto received = receive(owner)) {
             accept(std::move(*received));

@@ -17,7 +17,8 @@ int main(int argc, char** argv, char** environment) {
         return chalk::nest::run_give(argc - 2, argv + 2);
     }
     if (role == "init") {
-        return chalk::nest::run_init(0, argv + 2, environment);
+        return chalk::nest::run_init(0, argv + 2, environment,
+                                     chalk::nest::lease_view::map(chalk::nest::init_lease_fd));
     }
     return 2; // started by chalk alone; there is nothing for a user here
 }
