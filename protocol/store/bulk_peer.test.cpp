@@ -1,6 +1,7 @@
 // Two processes' sides over real sockets: environments one way, results the other.
 
 #include "protocol/store/bulk_peer.test.hpp"
+
 #include "tests/support/catch.hpp"
 
 #include <fmt/format.h>
@@ -116,8 +117,7 @@ TEST_CASE("each of 500 results lands once, and all of them are offered until the
     for (int i = 0; i < runs; ++i) {
         const auto run = fmt::format("run-{}", i);
         test.folder.write("spool/" + run + "/transcript.jsonl", noise(2048, static_cast<std::uint64_t>(i)));
-        test.coordinator_peer->offer(
-            result_of(run, shelve(*test.node.shelf, test.folder.path() / "spool" / run)));
+        test.coordinator_peer->offer(result_of(run, shelve(*test.node.shelf, test.folder.path() / "spool" / run)));
     }
     test.connect();
     REQUIRE(test.node.seen.wait_for("landed", runs));
@@ -222,7 +222,6 @@ TEST_CASE("a fetch whose peer object ends is told so once") {
     test.pool.hold(true);
     test.fetch(nowhere, "none");
     test.coordinator_peer.reset();
-    REQUIRE(test.node.seen.wait_for(
-        fmt::format("none: the tree {} was not fetched: its owner ended", nowhere.hex())));
+    REQUIRE(test.node.seen.wait_for(fmt::format("none: the tree {} was not fetched: its owner ended", nowhere.hex())));
     test.pool.hold(false);
 }

@@ -24,7 +24,8 @@ struct socket_pair {
     unique_fd b;
 };
 
-/// A few threads that may block; they can be held up. Ends before the io thread; what its executor gets later is dropped.
+/// A few threads that may block; they can be held up. Ends before the io thread; what its executor gets later is
+/// dropped.
 class small_pool {
   public:
     explicit small_pool(std::size_t threads = 3);

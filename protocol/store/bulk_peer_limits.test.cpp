@@ -198,8 +198,8 @@ TEST_CASE("a chunk that is wrong three times fails its result with a message, an
     }
     const auto answer = std::get<bulk_error>(liar.next().value());
     CHECK(answer.code == bulk_fault::offer_refused);
-    CHECK(answer.message == fmt::format("the tree {}: chunk {} arrived damaged 3 times", tree.manifest.digest().hex(),
-                                        name.hex()));
+    CHECK(answer.message ==
+          fmt::format("the tree {}: chunk {} arrived damaged 3 times", tree.manifest.digest().hex(), name.hex()));
     CHECK(files::is_empty(folder.path()));
     liar.send(want_tree{tree.manifest.digest()});
     CHECK(std::get<bulk_error>(liar.next().value()).code == bulk_fault::unknown_tree);

@@ -1,5 +1,4 @@
 #include "protocol/store/bulk_peer.test.hpp"
-
 #include "tests/support/catch.hpp"
 
 #include <cstring>
