@@ -5,7 +5,7 @@
 /// way; environments' chunks stay in the cache, and offers are made again by those who keep the results.
 ///
 /// Any thread may call it; nothing blocks. Callbacks come on the io thread, and none comes after it was destroyed on
-/// that thread. The io_context and the executor outlive what is under way.
+/// that thread. The executor's threads end before the io_context dies; the executor itself may be called until then.
 #pragma once
 
 #include "protocol/core/unique_fd.hpp"

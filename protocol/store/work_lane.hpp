@@ -16,8 +16,8 @@
 
 namespace chalk::store {
 
-/// Runs what it gets on a thread that may block, at once or later. Any thread may call it. It drops nothing: a work
-/// that is never run keeps its lane from going on.
+/// Runs what it gets on a thread that may block, at once or later. Any thread may call it. A work that it drops keeps
+/// its lane from going on: only where the process ends.
 using blocking_executor = std::function<void(std::function<void()>)>;
 
 class work_lane : public std::enable_shared_from_this<work_lane> {
