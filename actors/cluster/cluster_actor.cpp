@@ -301,8 +301,7 @@ class cluster_impl final : public cluster_base {
 
     static void expect_files(const cluster_settings& settings, const run_order& order, const assignment_name& name) {
         if (settings.places && order.transcript) {
-            settings.places->expect(order.config.id, name.attempt, name.token,
-                                    order.config.transcript_file.parent_path());
+            settings.places->expect(name.token, order.config.transcript_file.parent_path());
         }
     }
 
@@ -352,7 +351,7 @@ class cluster_impl final : public cluster_base {
             return nullptr;
         }
         if (state.settings->places) {
-            state.settings->places->close(order.mapped()->config.id, name.attempt, name.token);
+            state.settings->places->close(name.token);
         }
         return std::move(order.mapped());
     }

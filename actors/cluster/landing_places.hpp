@@ -1,37 +1,35 @@
 /// Where on the coordinator's disk the files of an attempt belong that a node sends over the bulk connection. The
-/// cluster actor says what it expects; the connection asks, on its own thread.
+/// cluster actor says what it expects; the connection asks, on its own thread. A token names an assignment by itself.
 ///
 /// Owner: shared by both. Thread-safe.
 #pragma once
 
 #include "actors/cluster/epoch_number.hpp"
-#include "protocol/core/ids.hpp"
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace chalk::actors {
 
 class landing_places {
   public:
-    void expect(const run_id& run, attempt_number attempt, fencing_token token, std::filesystem::path where) {
+    void expect(fencing_token token, std::filesystem::path where) {
         const std::scoped_lock held(mutex_);
-        places_.insert_or_assign({run, attempt, token}, std::move(where));
+        places_.insert_or_assign(token, std::move(where));
     }
     /// Nothing more of it is wanted.
-    void close(const run_id& run, attempt_number attempt, fencing_token token) {
+    void close(fencing_token token) {
         const std::scoped_lock held(mutex_);
-        places_.erase({run, attempt, token});
+        places_.erase(token);
     }
     /// The attempt's folder, which the files become; nullopt: nobody waits for such a result.
-    [[nodiscard]] std::optional<std::filesystem::path> find(const run_id& run, attempt_number attempt,
-                                                            fencing_token token) const {
+    [[nodiscard]] std::optional<std::filesystem::path> find(fencing_token token) const {
         const std::scoped_lock held(mutex_);
-        const auto found = places_.find({run, attempt, token});
+        const auto found = places_.find(token);
         return found == places_.end() ? std::nullopt : std::optional(found->second);
     }
     [[nodiscard]] std::size_t size() const {
@@ -41,7 +39,7 @@ class landing_places {
 
   private:
     mutable std::mutex mutex_;
-    std::map<std::tuple<run_id, attempt_number, fencing_token>, std::filesystem::path> places_;
+    std::map<fencing_token, std::filesystem::path> places_;
 };
 
 } // namespace chalk::actors

@@ -30,9 +30,8 @@ std::string base_url_of(const config::run_config& config) {
 
 } // namespace
 
-result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run_options& options,
-                                                                       const config::run_config& config,
-                                                                       gateway::provider_settings providers) {
+result<gateway::gateway_settings> make_node_gateway_settings(const run_options& options,
+                                                             gateway::provider_settings providers) {
     gateway::gateway_settings settings;
     settings.providers = std::move(providers);
     settings.providers.proxy = options.no_proxy ? std::string() : options.proxy.value_or("");
@@ -46,6 +45,17 @@ result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run
         }
         settings.prices = std::move(*prices);
     }
+    return settings;
+}
+
+result<std::optional<gateway::gateway_settings>> make_gateway_settings(const run_options& options,
+                                                                       const config::run_config& config,
+                                                                       gateway::provider_settings providers) {
+    auto made = make_node_gateway_settings(options, std::move(providers));
+    if (!made) {
+        return made.error();
+    }
+    auto& settings = *made;
     if (asks_backend(options, config)) {
         if (config.limit.max_usd) {
             return config_failure("limits.max_usd: what an external agent costs is not known");

@@ -15,6 +15,11 @@ namespace chalk::cli {
 make_gateway_settings(const run_options& options, const config::run_config& config,
                       gateway::provider_settings providers);
 
+/// The same of a node, whose runs are not known yet: a model that cannot be asked here fails the run that asks it.
+/// error_class::config for the prices.
+[[nodiscard]] result<gateway::gateway_settings> make_node_gateway_settings(const run_options& options,
+                                                                           gateway::provider_settings providers);
+
 /// What one run may ask, and for how much. `seed` tells the run from its repeats.
 [[nodiscard]] std::optional<gateway::account_settings>
 make_account_settings(const run_options& options, const config::run_config& config, std::string seed);
