@@ -62,7 +62,7 @@ std::unique_ptr<lone_sandbox> start_lone_sandbox() {
     options.state_folder = fs::path(folder) / "state";
     options.harness = {"/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"};
     made->made = make_namespaces_runtime(made->io.context(), options);
-    sandbox_request request;
+    sandbox_request& request = made->request;
     request.id = run_id::parse("killed").value();
     request.environment.folder = fs::path(folder) / "environment";
     request.environment.digest = "sha256-of-the-test";

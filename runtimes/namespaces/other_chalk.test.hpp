@@ -24,6 +24,7 @@ struct other_chalk {
 struct lone_sandbox {
     io_thread io;
     std::unique_ptr<runtime> made;
+    sandbox_request request; ///< what `one` was started for
     std::unique_ptr<sandbox> one;
 };
 [[nodiscard]] std::unique_ptr<lone_sandbox> start_lone_sandbox();
