@@ -20,6 +20,7 @@ void add_gc_command(CLI::App& app, exit_code& code);
 void add_agents_command(CLI::App& app, exit_code& code);
 void add_backend_command(CLI::App& app, const own_keys& keys, exit_code& code);
 void add_cluster_command(CLI::App& app, exit_code& code);
+void add_node_command(CLI::App& app, const own_keys& keys, exit_code& code);
 void add_check_command(CLI::App& app, exit_code& code);
 void add_bench_command(CLI::App& app, const own_keys& keys, exit_code& code);
 

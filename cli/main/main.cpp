@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
         chalk::cli::add_gc_command(app, code);
         chalk::cli::add_agents_command(app, code);
         chalk::cli::add_backend_command(app, keys, code);
+        chalk::cli::add_node_command(app, keys, code);
         chalk::cli::add_cluster_command(app, code);
         chalk::cli::add_check_command(app, code);
         chalk::cli::add_bench_command(app, keys, code);
