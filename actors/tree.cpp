@@ -52,9 +52,6 @@ class tree_impl final : public run_tree {
     void adopt_node(std::string name, unique_fd socket, bool dialled) override {
         caf::anon_send(sweep_, peer_came{std::move(name), std::make_shared<unique_fd>(std::move(socket)), dialled});
     }
-    void look_at_cluster(std::function<void(std::string)> answer) override {
-        caf::anon_send(sweep_, actors::look_at_cluster{std::move(answer)});
-    }
     std::uint64_t actors_started() const override { return system_.latest_actor_id(); }
 
   private:

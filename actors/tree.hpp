@@ -65,9 +65,6 @@ class run_tree {
     virtual void control(sweep_control what, std::function<void(result<std::string>)> answer) = 0;
     /// Any thread. The control connection of an authenticated node of the cluster; `dialled`: by us.
     virtual void adopt_node(std::string name, unique_fd socket, bool dialled) = 0;
-    /// Any thread. How the cluster stands, as JSON. `answer` is called once, on an actor's thread; never when the sweep
-    /// is over meanwhile or has no cluster.
-    virtual void look_at_cluster(std::function<void(std::string)> answer) = 0;
     /// Any thread. How many actors this process has started for the tree so far; those in sandboxes are not among them.
     [[nodiscard]] virtual std::uint64_t actors_started() const = 0;
 };

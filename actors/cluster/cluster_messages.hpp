@@ -71,7 +71,7 @@ struct drain_node {
 
 /// Sweep to cluster: how it stands, as JSON. `answer` is called once, on an actor's thread.
 struct look_at_cluster {
-    std::function<void(std::string)> answer;
+    std::function<void(result<std::string>)> answer;
 };
 
 /// From the io thread: a connection with an authenticated peer.

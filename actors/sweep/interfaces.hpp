@@ -49,7 +49,7 @@ using sweep_actor = caf::typed_actor<
     /// From the journal: a batch is durable, or not.
     caf::reacts_to<records_written>, caf::reacts_to<runs_looked_up>, caf::reacts_to<assignment_found>,
     /// From the command. Those about a cluster are passed on to it.
-    caf::reacts_to<control_sweep>, caf::reacts_to<peer_came>, caf::reacts_to<look_at_cluster>,
+    caf::reacts_to<control_sweep>, caf::reacts_to<peer_came>,
     /// The sweep's own timers.
     caf::reacts_to<wake_sweep>, caf::reacts_to<sweep_deadline>,
     /// No more runs are started, those under way end in order.

@@ -99,7 +99,6 @@ class sweep_impl final : public sweep_base {
             [this](const assignment_found& m) { pass_on(m); },
             [this](const control_sweep& m) { on_control(m); },
             [this](const peer_came& m) { pass_on(m); },
-            [this](const look_at_cluster& m) { pass_on(m); },
             [this](const wake_sweep&) {
                 state.timer_due.reset();
                 state.journal->write_again();
@@ -159,6 +158,9 @@ class sweep_impl final : public sweep_base {
         state.cluster = *made;
         state.host = *made;
         monitor(state.host);
+        if (state.settings->node.max_runs) {
+            send(state.host, set_max_runs{state.settings->node.max_runs});
+        }
     }
 
     /// Does all that can be done now: starts runs, writes, tells, and ends the sweep when nothing is left.
@@ -450,6 +452,13 @@ class sweep_impl final : public sweep_base {
                            m.answer(said);
                        },
                        [&](const control::look&) { m.answer(state.desk->look(view())); },
+                       [&](const control::nodes&) {
+                           if (state.cluster) {
+                               send(state.cluster, look_at_cluster{m.answer});
+                           } else {
+                               m.answer(config_failure("this sweep has no cluster: its runs are this machine's"));
+                           }
+                       },
                    },
                    m.what);
         go_on();

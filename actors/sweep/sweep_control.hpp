@@ -27,11 +27,12 @@ struct requeue { ///< finished runs are run once more; their first outcome stays
 struct drain { ///< nothing new starts on the node; what is under way there goes on
     std::string node;
 };
-struct look {}; ///< how it stands
+struct look {};  ///< how it stands
+struct nodes {}; ///< how its cluster's nodes stand
 } // namespace control
 
 using sweep_control = std::variant<control::pause, control::resume, control::cancel, control::concurrency,
-                                   control::requeue, control::drain, control::look>;
+                                   control::requeue, control::drain, control::look, control::nodes>;
 
 struct sweep_journal {
     /// Opens it; called on the journal's thread, again after a crash of the journal actor.

@@ -1,7 +1,9 @@
 #include "cli/cluster/coordinator_site.hpp"
 
+#include "cli/cluster/cluster_metrics.hpp"
 #include "cli/cluster/refusal_log.hpp"
 #include "protocol/net/host_port.hpp"
+#include "protocol/net/proxy.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +18,7 @@ coordinator_site::~coordinator_site() {
     for (const auto& one : redialers_) {
         one->stop();
     }
+    metrics_.reset();
     std::shared_ptr<bulk_desk> bulk;
     {
         const std::scoped_lock held(shared_->mutex);
@@ -57,7 +60,52 @@ result<std::unique_ptr<coordinator_site>> coordinator_site::open(boost::asio::io
             return ready.error();
         }
     }
+    if (!file.metrics.empty()) {
+        if (auto served = made->serve_metrics(); !served) {
+            return served.error();
+        }
+    }
     return made;
+}
+
+result<void> coordinator_site::serve_metrics() {
+    const auto where = parse_host_port(cluster_.metrics, true);
+    if (!where) {
+        return where.error();
+    }
+    auto made = metrics_server::listen(io_, *where, [to = shared_, port = front_](auto answer) {
+        std::vector<std::pair<std::string_view, std::uint64_t>> refused;
+        for (std::size_t i = 0; port && i < cluster::refusal_reasons; ++i) {
+            const auto reason = static_cast<cluster::refusal_reason>(i);
+            refused.emplace_back(cluster::name_of(reason), port->refused(reason));
+        }
+        const std::scoped_lock held(to->mutex);
+        if (to->tree == nullptr) {
+            answer(cluster_metrics(json::object(), json::object(), refused));
+            return;
+        }
+        // One question after the other: both answers come from the sweep's own threads.
+        to->tree->control(actors::control::nodes{}, [to, refused, answer](const result<std::string>& nodes) {
+            const std::scoped_lock held_again(to->mutex);
+            if (to->tree == nullptr || !nodes) {
+                return;
+            }
+            to->tree->control(actors::control::look{},
+                              [nodes = *nodes, refused, answer](const result<std::string>& sweep) {
+                                  const auto parsed = parse_json(nodes);
+                                  const auto figures = parse_json(sweep ? *sweep : std::string("{}"));
+                                  if (parsed && figures) {
+                                      answer(cluster_metrics(*parsed, *figures, refused));
+                                  }
+                              });
+        });
+    });
+    if (!made) {
+        return made.error();
+    }
+    metrics_ = std::move(*made);
+    say_(fmt::format("metrics at http://{}/metrics", net::host_and_port(where->host, metrics_->port())));
+    return {};
 }
 
 void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled) {

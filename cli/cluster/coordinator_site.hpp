@@ -8,6 +8,7 @@
 #include "cli/cluster/redialer.hpp"
 #include "config/cluster_file.hpp"
 #include "protocol/cluster/front.hpp"
+#include "protocol/net/metrics_server.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -60,6 +61,7 @@ class coordinator_site {
     coordinator_site(boost::asio::io_context& io, config::cluster_file cluster, speaker say);
     [[nodiscard]] result<void> listen(const peer_identity& identity);
     [[nodiscard]] result<void> prepare_dialling(const peer_identity& identity);
+    [[nodiscard]] result<void> serve_metrics();
     void add_redialer(const cluster::dial_target& target);
     static void hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled);
 
@@ -70,6 +72,7 @@ class coordinator_site {
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();
     std::shared_ptr<cluster::front> front_;
     std::shared_ptr<cluster::dialer> dialer_;
+    std::unique_ptr<metrics_server> metrics_;
     std::vector<std::shared_ptr<redialer>> redialers_;
 };
 

@@ -358,6 +358,9 @@ std::string to_line(const actors::sweep_control& what) {
                        [](const control::look&) {
                            return json{{"command", "status"}};
                        },
+                       [](const control::nodes&) {
+                           return json{{"command", "nodes"}};
+                       },
                    },
                    what);
     return dump_json(object);
@@ -397,11 +400,14 @@ result<actors::sweep_control> parse_control(std::string_view line) {
         if (command == "status") {
             return control::look{};
         }
+        if (command == "nodes") {
+            return control::nodes{};
+        }
     } catch (const json::exception& why) {
         return config_failure(fmt::format("{}: {}", command, why.what()));
     }
     return config_failure(fmt::format(
-        "there is no command {}; known: pause, resume, cancel, concurrency, requeue, drain, status", command));
+        "there is no command {}; known: pause, resume, cancel, concurrency, requeue, drain, status, nodes", command));
 }
 
 } // namespace chalk::cli

@@ -95,7 +95,8 @@ class listener {
 TEST_CASE("each request of a sweep's control socket is read as it was written") {
     for (const actors::sweep_control& what : std::vector<actors::sweep_control>{
              control::pause{}, control::resume{}, control::cancel{"enough"}, control::concurrency{8},
-             control::concurrency{}, control::requeue{{"a.0", "b.1"}}, control::drain{"local"}, control::look{}}) {
+             control::concurrency{}, control::requeue{{"a.0", "b.1"}}, control::drain{"local"}, control::look{},
+             control::nodes{}}) {
         const auto line = cli::to_line(what);
         CAPTURE(line);
         const auto read = cli::parse_control(line);
