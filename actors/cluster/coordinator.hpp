@@ -85,7 +85,7 @@ struct coordinator_rules {
     lease_terms terms;
     quarantine_rules quarantines;
     std::string version;     ///< this chalk's
-    std::uint64_t epoch = 1; ///< how many processes have opened the journal, this one counted
+    std::uint64_t epoch = 1; ///< larger than that of any process that opened this journal before, and no other sweep's
     /// Runs that a node is given beyond what it has room for, as a share of that, so that it need not wait for the next
     /// one while the end of the last is on its way.
     double slack = 0.25;

@@ -4,7 +4,7 @@
 /// Owner: shared by both. Thread-safe.
 #pragma once
 
-#include "actors/cluster/epoch_number.hpp"
+#include "actors/cluster/token_wire.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -19,15 +19,15 @@ class landing_places {
   public:
     void expect(fencing_token token, std::filesystem::path where) {
         const std::scoped_lock held(mutex_);
-        places_.insert_or_assign(token, std::move(where));
+        places_.insert_or_assign(to_wire(token), std::move(where));
     }
     /// Nothing more of it is wanted.
     void close(fencing_token token) {
         const std::scoped_lock held(mutex_);
-        places_.erase(token);
+        places_.erase(to_wire(token));
     }
     /// The attempt's folder, which the files become; nullopt: nobody waits for such a result.
-    [[nodiscard]] std::optional<std::filesystem::path> find(fencing_token token) const {
+    [[nodiscard]] std::optional<std::filesystem::path> find(store::result_token token) const {
         const std::scoped_lock held(mutex_);
         const auto found = places_.find(token);
         return found == places_.end() ? std::nullopt : std::optional(found->second);
@@ -39,7 +39,7 @@ class landing_places {
 
   private:
     mutable std::mutex mutex_;
-    std::map<fencing_token, std::filesystem::path> places_;
+    std::map<store::result_token, std::filesystem::path> places_;
 };
 
 } // namespace chalk::actors

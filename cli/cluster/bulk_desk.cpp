@@ -1,7 +1,5 @@
 #include "cli/cluster/bulk_desk.hpp"
 
-#include "cli/cluster/token_wire.hpp"
-
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
@@ -35,7 +33,7 @@ result<std::shared_ptr<bulk_desk>> bulk_desk::make(boost::asio::io_context& io,
 }
 
 std::optional<std::filesystem::path> bulk_desk::place_of(const store::offer& made) const {
-    auto place = places_->find(from_wire(made.token));
+    auto place = places_->find(made.token);
     if (place) {
         std::error_code ec; // what cannot be made there is said by who makes the folder itself
         std::filesystem::create_directories(place->parent_path(), ec);

@@ -1,8 +1,8 @@
 #include "cli/cluster/command_supply.hpp"
 
 #include "actors/cluster/result_sheet.hpp"
+#include "actors/cluster/token_wire.hpp"
 #include "cli/cluster/run_sheet.hpp"
-#include "cli/cluster/token_wire.hpp"
 #include "protocol/store/read_tree.hpp"
 
 #include <boost/asio/post.hpp>
@@ -160,7 +160,7 @@ void command_supply::offer_tree(const actors::assignment_name& name, const fs::p
     store::offer what;
     what.run = run_id::parse(some_run).value();
     what.attempt = name.attempt;
-    what.token = to_wire(name.token);
+    what.token = actors::to_wire(name.token);
     what.tree = read->tree.digest();
     shelf_->put(read->tree, folder);
     {
@@ -187,7 +187,7 @@ void command_supply::forget(const actors::assignment_name& name) {
     std::optional<offered> gone;
     {
         const std::scoped_lock held(mutex_);
-        if (auto found = offered_.extract(to_wire(name.token))) {
+        if (auto found = offered_.extract(actors::to_wire(name.token))) {
             gone = std::move(found.mapped());
         }
     }

@@ -16,6 +16,15 @@ namespace {
 /// Runs that are with the nodes, or on their way there, at most: each costs the coordinator a few KiB.
 constexpr std::size_t most_runs_out = 16'384;
 
+/// Grows with each process that opens the journal, and is another in each sweep: a node that still has something of
+/// another sweep's must not bring it as this one's.
+std::uint64_t epoch_of(const opened_sweep& opened) {
+    constexpr unsigned session_bits = 20;
+    constexpr std::size_t id_digits = 8;
+    const std::uint64_t sweep = std::stoull(opened.id.substr(0, id_digits), nullptr, 16);
+    return sweep << session_bits | (opened.session & ((std::uint64_t{1} << session_bits) - 1));
+}
+
 actors::run_needs needs_of(const actors::run_order& order, const std::string& runtime,
                            const std::map<std::filesystem::path, std::string>& digests) {
     actors::run_needs needs;
@@ -54,7 +63,7 @@ result<void> use_cluster(actors::tree_settings& settings, sweep_cluster& cluster
     }
     auto& plan = settings.cluster.emplace();
     plan.rules.version = CHALK_VERSION;
-    plan.rules.epoch = opened.session;
+    plan.rules.epoch = epoch_of(opened);
     if (cluster.site->cluster().lease) {
         plan.rules.terms = actors::terms_for(*cluster.site->cluster().lease);
     }
