@@ -41,50 +41,46 @@ std::optional<std::filesystem::path> bulk_desk::place_of(const store::offer& mad
     return place;
 }
 
-store::bulk_callbacks bulk_desk::callbacks_for(const std::string& node) {
+store::bulk_callbacks bulk_desk::callbacks_for(std::uint64_t number, const std::string& node,
+                                               std::shared_ptr<redialer> by) {
     store::bulk_callbacks on;
     const auto weak = weak_from_this();
     on.on_offer = [weak](const store::offer& made) {
         const auto self = weak.lock();
         return self ? self->place_of(made) : std::nullopt;
     };
-    on.on_lost = [weak, node](const std::string& why) {
+    on.on_lost = [weak, number, node, by = std::move(by)](const std::string& why) {
         const auto self = weak.lock();
         if (!self) {
             return;
         }
-        const std::scoped_lock held(self->mutex_);
-        if (!self->closed_) {
-            self->say_(fmt::format("the bulk connection with node {} is lost: {}", node, why));
+        if (by) {
+            by->lost();
         }
-        if (const auto by = self->redialers_.find(node); by != self->redialers_.end()) {
-            by->second->lost();
+        const std::scoped_lock held(self->mutex_);
+        if (auto gone = self->peers_.extract(number)) {
+            self->say_(fmt::format("the bulk connection with node {} is lost: {}", node, why));
+            // Not here, in a call of its own.
+            boost::asio::post(self->io_, [peer = std::move(gone.mapped())] {});
         }
     };
     return on;
 }
 
-void bulk_desk::attach(const std::string& node, unique_fd socket) {
+void bulk_desk::attach(const std::string& node, unique_fd socket, std::shared_ptr<redialer> by) {
     std::shared_ptr<store::bulk_peer> peer;
     {
         const std::scoped_lock held(mutex_);
         if (closed_) {
             return;
         }
-        auto& known = peers_[node];
-        if (!known) {
-            known = std::make_shared<store::bulk_peer>(
-                io_, [pool = pool_](std::function<void()> work) { pool->submit(std::move(work)); }, shelf_, nullptr,
-                callbacks_for(node));
-        }
-        peer = known;
+        const auto number = ++last_number_;
+        peer = std::make_shared<store::bulk_peer>(
+            io_, [pool = pool_](std::function<void()> work) { pool->submit(std::move(work)); }, shelf_, nullptr,
+            callbacks_for(number, node, std::move(by)));
+        peers_.emplace(number, peer);
     }
     peer->attach(std::move(socket));
-}
-
-void bulk_desk::redial_with(const std::string& node, std::shared_ptr<redialer> by) {
-    const std::scoped_lock held(mutex_);
-    redialers_.insert_or_assign(node, std::move(by));
 }
 
 void bulk_desk::close() {
@@ -93,7 +89,6 @@ void bulk_desk::close() {
         const std::scoped_lock held(mutex_);
         closed_ = true;
         peers = std::exchange(peers_, {});
-        redialers_.clear();
     }
     std::promise<void> done;
     boost::asio::post(io_, [&] {

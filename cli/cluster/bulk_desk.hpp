@@ -11,6 +11,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,16 +36,16 @@ class bulk_desk : public std::enable_shared_from_this<bulk_desk> {
     /// Where results are expected: the cluster actor says it there.
     [[nodiscard]] const std::shared_ptr<actors::landing_places>& places() const noexcept { return places_; }
 
-    /// A bulk connection with the node of that name; one before it ends.
-    void attach(const std::string& node, unique_fd socket);
-    /// Who makes that connection again when it ends; without, the node comes by itself.
-    void redial_with(const std::string& node, std::shared_ptr<redialer> by);
+    /// A bulk connection with a node of that name. Several may stand: two processes may call themselves so, of which
+    /// the cluster lets one in. `by` makes it again when it ends; null: the node comes by itself.
+    void attach(const std::string& node, unique_fd socket, std::shared_ptr<redialer> by);
     /// Ends all connections, and waits until nothing calls any more. Not on the io thread.
     void close();
 
   private:
     bulk_desk(boost::asio::io_context& io, speaker say);
-    [[nodiscard]] store::bulk_callbacks callbacks_for(const std::string& node);
+    [[nodiscard]] store::bulk_callbacks callbacks_for(std::uint64_t number, const std::string& node,
+                                                      std::shared_ptr<redialer> by);
     [[nodiscard]] std::optional<std::filesystem::path> place_of(const store::offer& made) const;
 
     boost::asio::io_context& io_;
@@ -53,8 +54,8 @@ class bulk_desk : public std::enable_shared_from_this<bulk_desk> {
     std::shared_ptr<store::tree_shelf> shelf_ = std::make_shared<store::tree_shelf>();
     std::shared_ptr<actors::blocking_pool> pool_;
     std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<store::bulk_peer>> peers_;
-    std::map<std::string, std::shared_ptr<redialer>> redialers_;
+    std::map<std::uint64_t, std::shared_ptr<store::bulk_peer>> peers_; ///< one a connection
+    std::uint64_t last_number_ = 0;
     bool closed_ = false;
 };
 

@@ -11,8 +11,14 @@ using namespace std::chrono_literals;
 namespace {
 
 const json two_nodes = {{"nodes",
-                         {{{"node", "n1"}, {"state", "ready"}, {"runs", 3}, {"linked", true}, {"milli_cpus", 2000},
-                           {"memory_bytes", 1U << 30U}, {"disk_bytes", 1U << 30U}, {"labels", {"gpu=none"}}},
+                         {{{"node", "n1"},
+                           {"state", "ready"},
+                           {"runs", 3},
+                           {"linked", true},
+                           {"milli_cpus", 2000},
+                           {"memory_bytes", 1U << 30U},
+                           {"disk_bytes", 1U << 30U},
+                           {"labels", {"gpu=none"}}},
                           {{"node", "n2"}, {"state", "lost"}, {"runs", 0}, {"linked", false}}}},
                         {"runs_on_nodes", 3},
                         {"runs_waiting", 7}};

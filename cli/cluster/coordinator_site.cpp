@@ -108,15 +108,16 @@ result<void> coordinator_site::serve_metrics() {
     return {};
 }
 
-void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled) {
+void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer,
+                               const std::shared_ptr<redialer>& by) {
     const std::scoped_lock held(to->mutex);
     if (to->tree == nullptr) {
         return; // too early or too late: the connection closes, and the peer comes again
     }
     if (peer.wanted == cluster::channel::control) {
-        to->tree->adopt_node(peer.name.str(), std::move(peer.socket), dialled);
+        to->tree->adopt_node(peer.name.str(), std::move(peer.socket), by != nullptr);
     } else {
-        to->bulk->attach(peer.name.str(), std::move(peer.socket));
+        to->bulk->attach(peer.name.str(), std::move(peer.socket), by);
     }
 }
 
@@ -129,7 +130,7 @@ result<void> coordinator_site::listen(const peer_identity& identity) {
     settings.host = where->host;
     settings.port = where->port;
     cluster::front_events events;
-    events.admitted = [to = shared_](cluster::peer_connection peer) { hand_on(to, std::move(peer), false); };
+    events.admitted = [to = shared_](cluster::peer_connection peer) { hand_on(to, std::move(peer), nullptr); };
     events.refused = [log = std::make_shared<refusal_log>(), say = say_](const cluster::refusal& why) {
         if (const auto line = log->line(why, std::chrono::steady_clock::now())) {
             say(*line);
@@ -170,15 +171,12 @@ void coordinator_site::add_redialer(const cluster::dial_target& target) {
     const auto itself = std::make_shared<std::weak_ptr<redialer>>();
     redialer::events on;
     on.connected = [to = shared_, itself](cluster::peer_connection peer) {
-        if (const auto by = itself->lock()) {
+        const auto by = itself->lock();
+        if (by && peer.wanted == cluster::channel::control) {
             const std::scoped_lock held(to->mutex);
-            if (peer.wanted == cluster::channel::control) {
-                to->control.insert_or_assign(peer.name.str(), by);
-            } else if (to->bulk) {
-                to->bulk->redial_with(peer.name.str(), by);
-            }
+            to->control.insert_or_assign(peer.name.str(), by);
         }
-        hand_on(to, std::move(peer), true);
+        hand_on(to, std::move(peer), by);
     };
     on.failed = [say = say_](const std::string& why) { say(why + "; tried again"); };
     redialers_.push_back(std::make_shared<redialer>(io_, dialer_, target, std::move(on)));

@@ -63,7 +63,9 @@ class coordinator_site {
     [[nodiscard]] result<void> prepare_dialling(const peer_identity& identity);
     [[nodiscard]] result<void> serve_metrics();
     void add_redialer(const cluster::dial_target& target);
-    static void hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer, bool dialled);
+    /// `by` has dialled it; null: it came.
+    static void hand_on(const std::shared_ptr<shared>& to, cluster::peer_connection peer,
+                        const std::shared_ptr<redialer>& by);
 
     boost::asio::io_context& io_;
     config::cluster_file cluster_;

@@ -27,8 +27,9 @@ std::string name_of(int signal) {
 } // namespace
 
 interrupts::interrupts(boost::asio::io_context& io, std::function<void(const std::string&)> first,
-                       std::function<void(const std::string&)> second)
-    : first_(std::move(first)), second_(std::move(second)), signals_(io, SIGINT, SIGTERM, SIGHUP) {
+                       std::function<void(const std::string&)> second, std::function<void()> hangup)
+    : first_(std::move(first)), second_(std::move(second)), hangup_(std::move(hangup)),
+      signals_(io, SIGINT, SIGTERM, SIGHUP) {
     wait();
 }
 
@@ -46,6 +47,11 @@ interrupts::~interrupts() {
 void interrupts::wait() {
     signals_.async_wait([this](boost::system::error_code ec, int signal) {
         if (ec) {
+            return;
+        }
+        if (signal == SIGHUP && hangup_) {
+            hangup_();
+            wait();
             return;
         }
         switch (++count_) {

@@ -14,9 +14,10 @@ namespace chalk::cli {
 
 class interrupts {
   public:
-    /// Handlers run on `io`'s thread. SIGINT, SIGTERM and SIGHUP count alike.
+    /// Handlers run on `io`'s thread. SIGINT, SIGTERM and SIGHUP count alike; but with `hangup`, SIGHUP is that and no
+    /// interrupt.
     interrupts(boost::asio::io_context& io, std::function<void(const std::string& reason)> first,
-               std::function<void(const std::string& reason)> second);
+               std::function<void(const std::string& reason)> second, std::function<void()> hangup = {});
     interrupts(const interrupts&) = delete;
     interrupts& operator=(const interrupts&) = delete;
     ~interrupts();
@@ -28,6 +29,7 @@ class interrupts {
 
     std::function<void(const std::string&)> first_;
     std::function<void(const std::string&)> second_;
+    std::function<void()> hangup_;
     std::atomic<int> count_ = 0;
     boost::asio::signal_set signals_;
 };

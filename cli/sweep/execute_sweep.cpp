@@ -209,6 +209,18 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
     if (!control) {
         watch->say("chalk sweep: " + control.error().message + "; `chalk sweep ctl` will not reach it");
     }
+    std::function<void()> reload; // blocks for as long as it takes to read a few small files
+    std::mutex reloading;         // the site goes before the signals do
+    if (cluster) {
+        reload = [&] {
+            const std::scoped_lock held(reloading);
+            if (!cluster->site) {
+                return;
+            }
+            const auto done = cluster->site->reload();
+            watch->say(done ? std::string("the certificates were read again") : done.error().message);
+        };
+    }
     const interrupts signals(
         io.context(),
         [&](const std::string& reason) {
@@ -220,13 +232,18 @@ exit_code run_sweep(io_thread& io, sweep_site& site, const sweep_options& option
         [&](const std::string& reason) {
             watch->say("chalk sweep: killing every run");
             tree->kill(reason);
-        });
+        },
+        reload);
     const console::ending how = finished.get();
     if (control) {
         control->reset(); // before the tree, which it asks
     }
     if (cluster) {
-        cluster->site.reset(); // likewise
+        std::unique_ptr<coordinator_site> gone; // likewise, but not while the io thread waits for the lock
+        {
+            const std::scoped_lock held(reloading);
+            gone = std::move(cluster->site);
+        }
     }
     // Nothing depends on it but a tidy folder; a journal that hangs keeps nobody.
     static_cast<void>(closed->try_acquire_for(journal_patience));
