@@ -5,6 +5,7 @@
 #include "cli/cluster/refusal_log.hpp"
 #include "cli/cluster/sweep_sheet.hpp"
 #include "cli/refused.hpp"
+#include "cli/run/interrupts.hpp"
 #include "cli/run/limits.hpp"
 #include "cli/run/model_access.hpp"
 #include "cli/run/prepare_run.hpp"
@@ -15,7 +16,6 @@
 #include "protocol/net/io_thread.hpp"
 #include "runtimes/bundle/bundle.hpp"
 
-#include <boost/asio/signal_set.hpp>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -235,40 +235,6 @@ class node_port {
     std::shared_ptr<redialer> bulk_;
 };
 
-/// SIGINT and SIGTERM end the node in order, a second one at once; SIGHUP reads its certificates again.
-class node_signals {
-  public:
-    node_signals(boost::asio::io_context& io, std::function<void()> quit, std::function<void()> leave,
-                 std::function<void()> reload)
-        : quit_(std::move(quit)), leave_(std::move(leave)), reload_(std::move(reload)),
-          signals_(io, SIGINT, SIGTERM, SIGHUP) {
-        wait();
-    }
-
-  private:
-    void wait() {
-        signals_.async_wait([this](const boost::system::error_code& cut, int which) {
-            if (cut) {
-                return;
-            }
-            if (which == SIGHUP) {
-                reload_();
-            } else if (std::exchange(asked_, true)) {
-                leave_();
-            } else {
-                quit_();
-            }
-            wait();
-        });
-    }
-
-    std::function<void()> quit_;
-    std::function<void()> leave_;
-    std::function<void()> reload_;
-    bool asked_ = false;
-    boost::asio::signal_set signals_;
-};
-
 } // namespace
 
 exit_code execute_node(const node_options& options, const own_keys& keys) {
@@ -331,13 +297,14 @@ exit_code execute_node(const node_options& options, const own_keys& keys) {
     say_line(options.join.empty() ? fmt::format("node {} listens at port {}", name->str(), port.port())
                                   : fmt::format("node {} joins {}", name->str(), options.join));
     {
-        const node_signals signals(
+        // The first ends the node in order, a second one at once; SIGHUP reads its certificates again.
+        const interrupts signals(
             io.context(),
-            [&] {
+            [&](const std::string&) {
                 say_line("ending: what runs is stopped, what is finished is delivered");
                 (*node)->quit();
             },
-            end,
+            [&](const std::string&) { end(); },
             [&] {
                 const auto done = port.reload();
                 say_line(done ? "the certificates were read again" : done.error().message);
