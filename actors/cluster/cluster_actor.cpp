@@ -418,7 +418,7 @@ class cluster_impl final : public cluster_base {
     }
 
     void give_back(const assignment_name& name, const came_result& came) {
-        if (state.book->given_back(name)) {
+        if (state.book->given_back(name, came.from)) {
             if (const auto order = forget_run(name)) {
                 came.what->order = order;
                 send(state.sweep, run_finished{came.what});

@@ -3,23 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
 
 namespace chalk::actors {
 
-namespace {
-
-template<class Number>
-Number enlarged(Number n, double share) {
-    const double more = static_cast<double>(n) * (1 + share);
-    const auto most = static_cast<double>(std::numeric_limits<Number>::max());
-    return more >= most ? std::numeric_limits<Number>::max() : static_cast<Number>(more);
-}
-
-} // namespace
-
 coordinator::coordinator(coordinator_rules rules, lease_book book, result_fence fence)
-    : rules_(std::move(rules)), book_(std::move(book)), members_(rules_.version), fence_(std::move(fence)) {}
+    : rules_(std::move(rules)), book_(std::move(book)), members_(rules_.version), placement_(rules_.slack),
+      fence_(std::move(fence)) {}
 
 result<coordinator> coordinator::open(coordinator_rules rules, const std::vector<lease>& leases,
                                       const std::vector<adopted_run>& adopted, coordinator_time now) {
@@ -55,16 +45,6 @@ result<coordinator> coordinator::open(coordinator_rules rules, const std::vector
 
 // Nodes.
 
-node_offer coordinator::with_slack(node_offer offer) const {
-    resources& has = offer.capacity;
-    has.memory.count = enlarged(has.memory.count, rules_.slack);
-    has.disk.count = enlarged(has.disk.count, rules_.slack);
-    has.processes = enlarged(has.processes, rules_.slack);
-    has.milli_cpus = enlarged(has.milli_cpus, rules_.slack);
-    has.open_files = enlarged(has.open_files, rules_.slack);
-    return offer;
-}
-
 quarantine& coordinator::quarantine_of(const node_id& node) {
     return quarantines_.try_emplace(node, rules_.quarantines).first->second;
 }
@@ -77,6 +57,8 @@ result<membership::entry> coordinator::hello(const node_id& node, node_offer off
     if (!how) {
         return how;
     }
+    // Its answer to a probe went with the link that was before.
+    quarantine_of(node).probe_ended(false, steady(now));
     if (*how == membership::entry::anew) {
         auto its = book_.grant(node);
         if (!its) {
@@ -92,7 +74,7 @@ result<membership::entry> coordinator::hello(const node_id& node, node_offer off
         return on.error();
     }
     linked_.insert(node);
-    assign(placement_.put_node(node, with_slack(std::move(offer)), *members_.state(node)));
+    assign(placement_.put_node(node, offer, *members_.state(node)));
     return how;
 }
 
@@ -107,11 +89,14 @@ void coordinator::granted(const lease& what, coordinator_time now) {
     }
     decisions_.emplace_back(decision::welcome{what});
     if (const node_offer* offer = members_.offer(what.node)) {
-        assign(placement_.put_node(what.node, with_slack(*offer), *members_.state(what.node)));
+        assign(placement_.put_node(what.node, *offer, *members_.state(what.node)));
     }
 }
 
 void coordinator::grant_failed(const lease& what) {
+    if (const auto present = book_.of(what.node); !present || present->number != what.number) {
+        return; // it has gone meanwhile, and may be back under another one
+    }
     book_.withdraw(what.node, what.number);
     members_.turn_away(what.node);
     linked_.erase(what.node);
@@ -167,8 +152,9 @@ void coordinator::digest_changed(const node_id& node, const std::string& digest,
 
 void coordinator::probed(const node_id& node, bool passed, coordinator_time now) {
     quarantine& its = quarantine_of(node);
+    const bool was_active = its.active();
     its.probe_ended(passed, steady(now));
-    if (!its.active()) {
+    if (was_active && !its.active()) {
         members_.set_quarantined(node, false);
         decisions_.emplace_back(
             decision::say{fmt::format("node {} is out of quarantine: its probe passed", node.str())});
@@ -196,17 +182,19 @@ milliseconds coordinator::tick_every() const noexcept {
 }
 
 void coordinator::tick(coordinator_time now) {
-    for (const auto& ended : book_.take_ended(now)) {
-        lose(ended, fmt::format("node {} was not heard of until its lease had ended", ended.node.str()));
-    }
+    // First, so that what is lost below is not given to a node of which nothing was heard either.
     for (const auto& node : book_.silent(now)) {
         if (members_.state(node) != member_state::suspect) {
             members_.silent(node);
             update_state(node);
         }
     }
+    for (const auto& ended : book_.take_ended(now)) {
+        lose(ended, fmt::format("node {} was not heard of until its lease had ended", ended.node.str()));
+    }
     for (auto& [node, its] : quarantines_) {
-        if (linked(node) && its.begin_probe(steady(now))) {
+        // One that was not told of its lease yet would not hear of a probe.
+        if (its.probe_due() && linked(node) && members_.lease_of(node) && its.begin_probe(steady(now))) {
             decisions_.emplace_back(decision::probe_node{node});
         }
     }
@@ -215,7 +203,9 @@ void coordinator::tick(coordinator_time now) {
 void coordinator::lose(const lease_ended& what, const std::string& why) {
     decisions_.emplace_back(decision::write_end{what});
     if (!members_.lost(what.node, what.number)) {
-        return; // it was never told of that lease: nothing ran there
+        members_.turn_away(what.node); // it was never told of that lease: nothing ran there
+        linked_.erase(what.node);
+        return;
     }
     linked_.erase(what.node);
     const auto lost = lost_.node_lost(what.node);
@@ -242,15 +232,17 @@ void coordinator::request(run_key run, attempt_number attempt, run_needs needs) 
     } else if (max_runs_ && out_.size() + requested_.size() >= *max_runs_) {
         held_back_.push_back(std::move(what));
     } else {
-        ask_placement(what);
+        ask_placement(std::move(what));
     }
 }
 
-void coordinator::ask_placement(const requested_run& what) {
-    requested_.emplace(what.run, what.attempt);
+void coordinator::ask_placement(requested_run what) {
+    const run_key run = what.run;
+    what.since = ++last_asked_;
     run_needs needs = what.needs;
-    needs.avoid = lost_.avoided(what.run);
-    assign(placement_.request(what.run, std::move(needs)));
+    needs.avoid = lost_.avoided(run);
+    requested_.emplace(run, std::move(what));
+    assign(placement_.request(run, std::move(needs)));
 }
 
 void coordinator::assign(const std::vector<placed_run>& placed) {
@@ -259,7 +251,7 @@ void coordinator::assign(const std::vector<placed_run>& placed) {
         if (!wanted) {
             continue;
         }
-        const auto name = fence_.assign(one.run, wanted.mapped());
+        const auto name = fence_.assign(one.run, wanted.mapped().attempt);
         if (!name) {
             // The run has an open assignment: whoever asked for another did so too early, and has not lost the first.
             decisions_.emplace_back(decision::say{name.error().message});
@@ -279,10 +271,22 @@ void coordinator::free_room(run_key run) {
 
 void coordinator::let_held_back_in() {
     while (!held_back_.empty() && (!max_runs_ || out_.size() + requested_.size() < *max_runs_)) {
-        const auto next = std::move(held_back_.front());
+        auto next = std::move(held_back_.front());
         held_back_.pop_front();
-        ask_placement(next);
+        ask_placement(std::move(next));
     }
+}
+
+/// All that wait for room wait for let_held_back_in() again, in their order.
+void coordinator::hold_back() {
+    std::vector<requested_run> all;
+    all.reserve(requested_.size());
+    for (auto& [run, one] : std::exchange(requested_, {})) {
+        assign(placement_.release(run)); // whoever waited behind it is held back too
+        all.push_back(std::move(one));
+    }
+    std::ranges::sort(all, {}, &requested_run::since);
+    held_back_.insert(held_back_.begin(), std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
 }
 
 void coordinator::started(const assignment_name& name) {
@@ -302,16 +306,16 @@ std::vector<std::pair<run_key, attempt_number>> coordinator::withdraw_waiting() 
     for (const auto& [run, one] : std::exchange(behind_settling_, {})) {
         out.emplace_back(run, one.attempt);
     }
-    for (const auto& [run, attempt] : std::exchange(requested_, {})) {
+    for (const auto& [run, one] : std::exchange(requested_, {})) {
         assign(placement_.release(run)); // whoever waited behind it is withdrawn too
-        out.emplace_back(run, attempt);
+        out.emplace_back(run, one.attempt);
     }
     return out;
 }
 
-bool coordinator::given_back(const assignment_name& name) {
+bool coordinator::given_back(const assignment_name& name, const node_id& from) {
     const auto out = out_.find(name.run);
-    if (out == out_.end() || out->second.name != name || !fence_.give_up(name)) {
+    if (out == out_.end() || out->second.name != name || out->second.node != from || !fence_.give_up(name)) {
         return false;
     }
     lost_.returned(name.run, false);
@@ -322,6 +326,9 @@ bool coordinator::given_back(const assignment_name& name) {
 
 void coordinator::set_max_runs(std::optional<std::size_t> runs) {
     max_runs_ = runs;
+    if (max_runs_ && out_.size() + requested_.size() > *max_runs_) {
+        hold_back();
+    }
     let_held_back_in();
 }
 
@@ -367,6 +374,12 @@ void coordinator::durable(const assignment_name& name) {
     settling_.erase(name.run);
     if (const auto next = behind_settling_.extract(name.run)) {
         request(name.run, next.mapped().attempt, next.mapped().needs);
+    }
+}
+
+void coordinator::closed(run_key run) {
+    if (!out_.contains(run)) { // else it was taken back and runs again: it may still be lost
+        lost_.closed(run);
     }
 }
 

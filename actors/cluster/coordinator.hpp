@@ -153,8 +153,8 @@ class coordinator {
     void started(const assignment_name& name);
     /// Those that were requested and are on no node: they are no more.
     [[nodiscard]] std::vector<std::pair<run_key, attempt_number>> withdraw_waiting();
-    /// The node gives the attempt back: it never began there. False: it is not open.
-    [[nodiscard]] bool given_back(const assignment_name& name);
+    /// The node gives the attempt back: it never began there. False: it is not open, or not that node's.
+    [[nodiscard]] bool given_back(const assignment_name& name, const node_id& from);
     /// Runs on nodes at once, whatever has room; absent: no such bound.
     void set_max_runs(std::optional<std::size_t> runs);
 
@@ -167,7 +167,7 @@ class coordinator {
     /// The outcome is in the journal.
     void durable(const assignment_name& name);
     /// Its run has its outcome, or will not be run again: nothing of it is kept.
-    void closed(run_key run) { lost_.closed(run); }
+    void closed(run_key run);
 
     [[nodiscard]] std::vector<coordinator_decision> take_decisions() { return std::exchange(decisions_, {}); }
     [[nodiscard]] std::vector<node_view> nodes() const;
@@ -188,17 +188,18 @@ class coordinator {
         run_key run;
         attempt_number attempt{1};
         run_needs needs;
+        std::uint64_t since = 0; ///< counted up as placement is asked
     };
 
     coordinator(coordinator_rules rules, lease_book book, result_fence fence);
-    void ask_placement(const requested_run& what);
+    void ask_placement(requested_run what);
+    void hold_back();
     void assign(const std::vector<placed_run>& placed);
     void free_room(run_key run);
     void let_held_back_in();
     void update_state(const node_id& node);
     void lose(const lease_ended& what, const std::string& why);
     [[nodiscard]] bool linked(const node_id& node) const { return linked_.contains(node); }
-    [[nodiscard]] node_offer with_slack(node_offer offer) const;
     [[nodiscard]] quarantine& quarantine_of(const node_id& node);
     [[nodiscard]] static quarantine::clock::time_point steady(coordinator_time now) {
         return quarantine::clock::time_point(
@@ -213,7 +214,8 @@ class coordinator {
     lost_runs lost_;
     std::map<node_id, quarantine> quarantines_; ///< by name: they outlive a node's loss
     std::set<node_id> linked_;
-    std::map<run_key, attempt_number> requested_; ///< placement has them, waiting
+    std::map<run_key, requested_run> requested_; ///< placement has them, waiting
+    std::uint64_t last_asked_ = 0;
     std::map<run_key, out_run> out_;
     std::deque<requested_run> held_back_;
     std::set<run_key> settling_;                       ///< a result counts and is not durable yet

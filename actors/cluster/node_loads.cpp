@@ -9,7 +9,7 @@ void node_loads::take_out(loaded_node& node) {
 }
 
 void node_loads::put_in(loaded_node& node) {
-    node.rank.load = dominant_share(node.used, node.offer.capacity);
+    node.rank.load = dominant_share(node.used, node.room);
     if (node.state == member_state::ready) {
         ready_.insert(node.rank);
     }
@@ -28,6 +28,7 @@ loaded_node& node_loads::put(const node_id& id, const node_offer& offer, member_
         note_no_holder(*node, digest);
     }
     node->offer = offer;
+    node->room = enlarged(offer.capacity, slack_);
     node->state = state;
     for (const auto& digest : node->offer.held) {
         note_holder(*node, digest);

@@ -40,6 +40,7 @@ struct loaded_node {
     node_id id;
     node_offer offer;
     member_state state = member_state::ready;
+    resources room; ///< for runs that it has, those that wait there among them: its capacity and the slack
     resources used;
     load_rank rank;
     std::optional<std::uint64_t> kept_for; ///< placement's: nobody who came after that one starts here
@@ -50,6 +51,9 @@ class node_loads {
     /// A holder of what a run wants is preferred to another while its load is larger by no more than this for each
     /// digest that the other lacks: a node that must fetch pays once, one that is crowded pays with each run.
     static constexpr std::uint32_t worth_of_digest = whole_share / 4;
+
+    /// `slack`: by what share of its capacity a node's room is larger.
+    explicit node_loads(double slack = 0) : slack_(slack) {}
 
     /// A node, or what it offers now.
     loaded_node& put(const node_id& id, const node_offer& offer, member_state state);
@@ -78,6 +82,7 @@ class node_loads {
     void note_holder(loaded_node& node, const std::string& digest);
     void note_no_holder(loaded_node& node, const std::string& digest);
 
+    double slack_;
     std::map<node_id, std::unique_ptr<loaded_node>> nodes_;
     nodes_by_load ready_;
     std::unordered_map<std::string, std::vector<loaded_node*>> holders_;

@@ -43,7 +43,7 @@ bool placement::shuns(const run_needs& needs, const loaded_node& node) const {
 }
 
 bool placement::may(const run_needs& needs, age since, const loaded_node& node) const {
-    return (!node.kept_for || since <= *node.kept_for) && fits_beside(needs.wanted, node.used, node.offer.capacity) &&
+    return (!node.kept_for || since <= *node.kept_for) && fits_beside(needs.wanted, node.used, node.room) &&
            could_ever(needs, node) && !shuns(needs, node);
 }
 

@@ -37,6 +37,10 @@ struct placed_run {
 /// Every function that returns placed runs has placed them: what they want is reserved until release().
 class placement {
   public:
+    /// `slack`: what a node is given beyond its capacity, as a share of that. A run larger than the capacity itself
+    /// does not go there: it could never begin.
+    explicit placement(double slack = 0) : nodes_(slack) {}
+
     /// A node, or what it offers and is now.
     [[nodiscard]] std::vector<placed_run> put_node(const node_id& id, const node_offer& offer, member_state state);
     [[nodiscard]] std::vector<placed_run> set_state(const node_id& id, member_state state);

@@ -17,6 +17,13 @@ void take_off(Count& from, Count what) {
     from -= std::min(from, what);
 }
 
+template<class Count>
+Count enlarged_count(Count n, double share) {
+    const double more = static_cast<double>(n) * (1 + share);
+    const auto most = static_cast<double>(std::numeric_limits<Count>::max());
+    return more >= most ? std::numeric_limits<Count>::max() : static_cast<Count>(more);
+}
+
 bool has_room(std::uint64_t want, std::uint64_t used, std::uint64_t have) {
     return used <= have && want <= have - used;
 }
@@ -45,6 +52,14 @@ void give_back(resources& used, const resources& wanted) noexcept {
     take_off(used.processes, wanted.processes);
     take_off(used.milli_cpus, wanted.milli_cpus);
     take_off(used.open_files, wanted.open_files);
+}
+
+resources enlarged(const resources& what, double share) noexcept {
+    return {.memory = {enlarged_count(what.memory.count, share)},
+            .disk = {enlarged_count(what.disk.count, share)},
+            .processes = enlarged_count(what.processes, share),
+            .milli_cpus = enlarged_count(what.milli_cpus, share),
+            .open_files = enlarged_count(what.open_files, share)};
 }
 
 std::uint32_t dominant_share(const resources& used, const resources& capacity) noexcept {

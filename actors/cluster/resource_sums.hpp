@@ -14,6 +14,9 @@ namespace chalk::actors {
 void take_up(resources& used, const resources& wanted) noexcept;
 void give_back(resources& used, const resources& wanted) noexcept;
 
+/// `what` and `share` (at least 0) of it more, each resource rounded down.
+[[nodiscard]] resources enlarged(const resources& what, double share) noexcept;
+
 /// The share of the scarcest resource that is used, in ten-thousandths; more than all of it counts as all.
 inline constexpr std::uint32_t whole_share = 10'000;
 [[nodiscard]] std::uint32_t dominant_share(const resources& used, const resources& capacity) noexcept;
