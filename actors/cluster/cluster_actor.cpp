@@ -41,7 +41,6 @@ struct linked_node {
 struct came_result {
     node_id from;
     std::shared_ptr<run_result> what;
-    bool node_was_short = false;
 };
 
 using attempt_key = std::pair<run_key, attempt_number>;
@@ -335,7 +334,7 @@ class cluster_impl final : public cluster_base {
         }
         auto what = std::make_shared<run_result>();
         what->how = outcome::error(sheet.error());
-        judge(d.name, {d.node, std::move(what), false}, journalled_name::absent);
+        judge(d.name, {d.node, std::move(what)}, journalled_name::absent);
         again_ = true;
     }
 
@@ -398,7 +397,7 @@ class cluster_impl final : public cluster_base {
         }
         auto read = read_result_sheet(m.sheet, nullptr);
         auto what = std::make_shared<run_result>(read ? std::move(*read) : unreadable(*node, read.error()));
-        came_result came{*node, std::move(what), m.node_was_short};
+        came_result came{*node, std::move(what)};
         if (came.what->withdrawn) {
             give_back(m.name, came);
         } else if (state.book->must_ask(m.name)) {
@@ -441,7 +440,8 @@ class cluster_impl final : public cluster_base {
             if (order != state.orders.end()) {
                 came.what->order = order->second;
                 state.to_release.insert_or_assign(name, came.from);
-                send(state.sweep, run_finished{std::move(came.what), came.node_was_short});
+                const bool was_short = came.what->node_was_short;
+                send(state.sweep, run_finished{std::move(came.what), was_short});
             }
             break;
         }

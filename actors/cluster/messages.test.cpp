@@ -140,8 +140,8 @@ TEST_CASE("what is said of runs comes out of the wire as it went in") {
     CHECK((kept.running == std::set{one, other} && kept.ended == std::set{one}));
     const auto assigned = w.through(run_assigned{one, "{}"});
     CHECK((assigned.name == one && assigned.sheet == "{}"));
-    const auto ended = w.through(run_ended{other, "result", true});
-    CHECK((ended.name == other && ended.sheet == "result" && ended.node_was_short));
+    const auto ended = w.through(run_ended{other, "result"});
+    CHECK((ended.name == other && ended.sheet == "result"));
     CHECK(w.through(run_dropped{one}).name == one);
     CHECK(w.through(result_taken{one}).name == one);
     CHECK(w.through(run_noted{one, "{}"}).spent == "{}");
@@ -160,7 +160,7 @@ TEST_CASE("a message of runs beyond its bounds is refused") {
     wire w;
     caf::message back;
     const assignment_name one{{1, 1}, attempt_number{1}, {1, 1}};
-    CHECK(w.load(w.save(run_ended{one, std::string(longest_result_sheet + 1, 'x'), false}), back));
+    CHECK(w.load(w.save(run_ended{one, std::string(longest_result_sheet + 1, 'x')}), back));
     CHECK(w.load(w.save(run_assigned{one, std::string(longest_run_sheet + 1, 'x')}), back));
     CHECK(w.load(w.save(node_told{std::string(longest_word + 1, 'x'), false}), back));
     for (const char* text : {"1", "1 1 1 1 1", "1 1 0 1 1\n", "1 1 4294967296 1 1\n", "-1 1 1 1 1\n", "a\n", "\n"}) {

@@ -343,7 +343,9 @@ class node_agent_impl final : public node_agent_base {
         if (found != state.orders.end()) {
             const auto name = found->first;
             state.orders.erase(found);
-            over(name, *m.what);
+            auto what = *m.what;
+            what.node_was_short = m.node_was_short;
+            over(name, what);
         }
     }
 

@@ -125,6 +125,7 @@ std::string result_sheet_text(const run_result& what) {
                       {"spent", spent_told(what.spent)},
                       {"took_ms", std::move(took)},
                       {"withdrawn", what.withdrawn},
+                      {"node_was_short", what.node_was_short},
                       {"has_transcript", what.has_transcript},
                       {"remark", as_told(what.remark)}});
 }
@@ -145,6 +146,7 @@ result<run_result> read_result_sheet(std::string_view text, order_ptr order) {
             });
         });
         top.read("withdrawn", what.withdrawn);
+        top.read("node_was_short", what.node_was_short);
         top.read("has_transcript", what.has_transcript);
         top.read("remark", what.remark, most_result_words);
     });

@@ -39,6 +39,7 @@ class result_maker {
             *stage = maybe([this] { return span(); });
         }
         made.withdrawn = below(2) == 0;
+        made.node_was_short = below(2) == 0;
         made.has_transcript = below(2) == 0;
         made.remark = words();
         return made;
@@ -94,6 +95,7 @@ void check_same_result(const run_result& a, const run_result& b) {
     CHECK(a.spent.tokens.reasoning == b.spent.tokens.reasoning);
     CHECK(a.took == b.took);
     CHECK(a.withdrawn == b.withdrawn);
+    CHECK(a.node_was_short == b.node_was_short);
     CHECK(a.has_transcript == b.has_transcript);
     CHECK(a.remark == b.remark);
 }

@@ -60,7 +60,6 @@ struct run_dropped {
 struct run_ended {
     assignment_name name;
     std::string sheet;
-    bool node_was_short = false; ///< as run_finished
 };
 
 /// Coordinator to node: the outcome is durable, or the result does not count: it need not be kept.
@@ -200,7 +199,7 @@ typename Inspector::result_type inspect(Inspector& f, run_dropped& x) {
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, run_ended& x) {
     auto load = [&] { return check_text(x.sheet, longest_result_sheet); };
-    return f(caf::meta::type_name("run_ended"), x.name, x.sheet, x.node_was_short, caf::meta::load_callback(load));
+    return f(caf::meta::type_name("run_ended"), x.name, x.sheet, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
