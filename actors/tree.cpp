@@ -49,8 +49,9 @@ class tree_impl final : public run_tree {
     void control(sweep_control what, std::function<void(result<std::string>)> answer) override {
         caf::anon_send(sweep_, control_sweep{std::move(what), std::move(answer)});
     }
-    void adopt_node(std::string name, unique_fd socket, bool dialled) override {
-        caf::anon_send(sweep_, peer_came{std::move(name), std::make_shared<unique_fd>(std::move(socket)), dialled});
+    void adopt_node(std::string name, unique_fd socket, bool dialled, std::function<void()> ended) override {
+        caf::anon_send(sweep_, peer_came{std::move(name), std::make_shared<unique_fd>(std::move(socket)), dialled,
+                                         std::move(ended)});
     }
     std::uint64_t actors_started() const override { return system_.latest_actor_id(); }
 

@@ -63,8 +63,9 @@ class run_tree {
     virtual void kill(const std::string& reason) = 0;
     /// Any thread. `answer` is called once, on an actor's thread; never when the sweep is over meanwhile.
     virtual void control(sweep_control what, std::function<void(result<std::string>)> answer) = 0;
-    /// Any thread. The control connection of an authenticated node of the cluster; `dialled`: by us.
-    virtual void adopt_node(std::string name, unique_fd socket, bool dialled) = 0;
+    /// Any thread. The control connection of an authenticated node of the cluster; `dialled`: by us. `ended` is called
+    /// once, from any thread, when nothing more comes of it; may be empty.
+    virtual void adopt_node(std::string name, unique_fd socket, bool dialled, std::function<void()> ended) = 0;
     /// Any thread. How many actors this process has started for the tree so far; those in sandboxes are not among them.
     [[nodiscard]] virtual std::uint64_t actors_started() const = 0;
 };

@@ -59,6 +59,7 @@ struct cluster_state {
     std::optional<coordinator> book;
     std::optional<links> network;
     std::unordered_map<caf::node_id, linked_process> processes;
+    std::map<link_number, std::function<void()>> on_link_end;
     std::map<node_id, linked_node> nodes;
     std::map<attempt_key, order_ptr> orders;       ///< of attempts that were asked for and whose end is not durable
     std::map<attempt_key, assignment_name> names;  ///< of those that are placed
@@ -134,10 +135,10 @@ class cluster_impl final : public cluster_base {
                 if (!state.network) {
                     return;
                 }
-                if (m.dialled) {
-                    state.network->connect<node_port>(m.peer, std::move(*m.socket));
-                } else {
-                    state.network->adopt(m.peer, std::move(*m.socket));
+                const auto number = m.dialled ? state.network->connect<node_port>(m.peer, std::move(*m.socket))
+                                              : state.network->adopt(m.peer, std::move(*m.socket));
+                if (m.ended) {
+                    state.on_link_end.emplace(number, m.ended);
                 }
             },
             [this](const peer_linked& m) {
@@ -148,7 +149,7 @@ class cluster_impl final : public cluster_base {
             },
             [this](const link_failed& m) {
                 said(m.why.message);
-                link_ended(m.peer);
+                link_ended(m.number);
             },
             [this](const link_lost& m) { on_link_lost(m); },
             [this](const hello& m) { on_hello(m); },
@@ -558,14 +559,14 @@ class cluster_impl final : public cluster_base {
         carry_out();
     }
 
-    void link_ended(const std::string& peer) {
-        if (state.settings->link_ended) {
-            state.settings->link_ended(peer);
+    void link_ended(link_number number) {
+        if (const auto ended = state.on_link_end.extract(number)) {
+            ended.mapped()();
         }
     }
 
     void on_link_lost(const link_lost& m) {
-        link_ended(m.peer);
+        link_ended(m.number);
         state.processes.erase(m.process);
         for (auto node = state.nodes.begin(); node != state.nodes.end(); ++node) {
             if (node->second.process == m.process) {

@@ -79,6 +79,8 @@ struct peer_came {
     std::string peer; ///< the name in its certificate
     std::shared_ptr<unique_fd> socket;
     bool dialled = false; ///< by us
+    /// Called once, from any thread, when the link that is made of it has ended or never stood. May be empty.
+    std::function<void()> ended;
 };
 
 /// The cluster's own timer.

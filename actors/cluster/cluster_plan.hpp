@@ -32,8 +32,6 @@ struct cluster_plan {
     std::function<result<std::string>(const run_order&)> run_sheet;
     std::function<run_needs(const run_order&)> needs;
     std::shared_ptr<landing_places> places; ///< where the bulk connection puts what nodes send
-    /// Any thread: a link with a peer of that name ended, or never stood. May be empty.
-    std::function<void(const std::string& peer)> link_ended;
     /// How long a closing cluster waits for its nodes to give up their leases.
     milliseconds close_wait{10'000};
 };

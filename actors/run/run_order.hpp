@@ -61,7 +61,7 @@ struct run_result {
     bool withdrawn = false; ///< given back by its node before it began: it has no outcome
     bool has_transcript = false;
     bool node_was_short = false; ///< of a cluster's node, as run_finished says it of this machine
-    std::string remark; ///< what was kept or left behind; empty as a rule
+    std::string remark;          ///< what was kept or left behind; empty as a rule
 };
 using result_ptr = std::shared_ptr<const run_result>;
 

@@ -115,7 +115,11 @@ void coordinator_site::hand_on(const std::shared_ptr<shared>& to, cluster::peer_
         return; // too early or too late: the connection closes, and the peer comes again
     }
     if (peer.wanted == cluster::channel::control) {
-        to->tree->adopt_node(peer.name.str(), std::move(peer.socket), by != nullptr);
+        std::function<void()> ended;
+        if (by) {
+            ended = [by] { by->lost(); };
+        }
+        to->tree->adopt_node(peer.name.str(), std::move(peer.socket), by != nullptr, std::move(ended));
     } else {
         to->bulk->attach(peer.name.str(), std::move(peer.socket), by);
     }
@@ -171,12 +175,7 @@ void coordinator_site::add_redialer(const cluster::dial_target& target) {
     const auto itself = std::make_shared<std::weak_ptr<redialer>>();
     redialer::events on;
     on.connected = [to = shared_, itself](cluster::peer_connection peer) {
-        const auto by = itself->lock();
-        if (by && peer.wanted == cluster::channel::control) {
-            const std::scoped_lock held(to->mutex);
-            to->control.insert_or_assign(peer.name.str(), by);
-        }
-        hand_on(to, std::move(peer), by);
+        hand_on(to, std::move(peer), itself->lock());
     };
     on.failed = [say = say_](const std::string& why) { say(why + "; tried again"); };
     redialers_.push_back(std::make_shared<redialer>(io_, dialer_, target, std::move(on)));
@@ -186,12 +185,6 @@ void coordinator_site::add_redialer(const cluster::dial_target& target) {
 void coordinator_site::describe(actors::cluster_plan& plan) {
     plan.library = library_;
     plan.places = shared_->bulk->places();
-    plan.link_ended = [to = shared_](const std::string& peer) {
-        const std::scoped_lock held(to->mutex);
-        if (const auto by = to->control.find(peer); by != to->control.end()) {
-            by->second->lost();
-        }
-    };
 }
 
 void coordinator_site::start(actors::run_tree& tree) {

@@ -13,7 +13,6 @@
 #include <boost/asio/io_context.hpp>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,7 +41,7 @@ class coordinator_site {
     [[nodiscard]] std::uint16_t port() const noexcept { return front_ ? front_->port() : 0; }
     [[nodiscard]] const config::cluster_file& cluster() const noexcept { return cluster_; }
 
-    /// Any thread. What the tree is to know of this end of it: links, and when a node has to be dialled again.
+    /// What the tree is to know of this end of it: its links, and where results land.
     void describe(actors::cluster_plan& plan);
     /// From now on, peers are the tree's.
     void start(actors::run_tree& tree);
@@ -54,7 +53,6 @@ class coordinator_site {
     struct shared {
         std::mutex mutex;
         actors::run_tree* tree = nullptr;
-        std::map<std::string, std::shared_ptr<redialer>> control; ///< by name, of nodes that we dial
         std::shared_ptr<bulk_desk> bulk;
     };
 

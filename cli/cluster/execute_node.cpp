@@ -107,6 +107,9 @@ step_result<node_parts> look_at_node(boost::asio::io_context& io, const node_opt
     return parts;
 }
 
+/// Connections that are kept for a node that is just being started.
+constexpr std::size_t most_early = 64;
+
 /// The connections of a node: those that it makes, or those that come.
 class node_port {
   public:
@@ -120,9 +123,16 @@ class node_port {
     }
     /// From now on connections are theirs.
     void start(actors::cluster_node& node, std::shared_ptr<command_supply> supply) {
-        const std::scoped_lock held(hands_->mutex);
-        hands_->node = &node;
-        hands_->supply = std::move(supply);
+        std::vector<early_peer> early;
+        {
+            const std::scoped_lock held(hands_->mutex);
+            hands_->node = &node;
+            hands_->supply = std::move(supply);
+            early = std::exchange(hands_->early, {});
+        }
+        for (auto& one : early) {
+            take(hands_, std::move(one.peer), one.dialled);
+        }
     }
     /// Any thread, these two: a connection of that kind is wanted, the last one is gone.
     void want_control() { want(control_); }
@@ -137,6 +147,8 @@ class node_port {
         const std::scoped_lock held(hands_->mutex);
         hands_->node = nullptr;
         hands_->supply.reset();
+        hands_->early.clear();
+        hands_->stopped = true;
     }
     [[nodiscard]] std::uint16_t port() const { return front_ ? front_->port() : 0; }
     [[nodiscard]] result<void> reload() {
@@ -150,16 +162,25 @@ class node_port {
     }
 
   private:
+    struct early_peer {
+        cluster::peer_connection peer;
+        bool dialled = false;
+    };
     /// Held by handlers that are under way.
     struct hands {
         std::mutex mutex;
         actors::cluster_node* node = nullptr;
         std::shared_ptr<command_supply> supply;
+        std::vector<early_peer> early; ///< that came before the node had started: one that dials does so at once
+        bool stopped = false;
     };
 
     static void take(const std::shared_ptr<hands>& to, cluster::peer_connection peer, bool dialled) {
         const std::scoped_lock held(to->mutex);
         if (to->node == nullptr) {
+            if (!to->stopped && to->early.size() < most_early) {
+                to->early.push_back({std::move(peer), dialled});
+            }
             return;
         }
         if (peer.wanted == cluster::channel::bulk) {
@@ -291,8 +312,7 @@ exit_code execute_node(const node_options& options, const own_keys& keys) {
     if (!node) {
         return refuse(chalk_node, usage_refusal(node.error()));
     }
-    port.start(**node, *supply);
-    port.want_control();
+    port.start(**node, *supply); // it has asked for a link already
     port.want_bulk();
     say_line(options.join.empty() ? fmt::format("node {} listens at port {}", name->str(), port.port())
                                   : fmt::format("node {} joins {}", name->str(), options.join));
