@@ -14,8 +14,7 @@ namespace {
 class tree_impl final : public run_tree {
   public:
     tree_impl(boost::asio::io_context& io, tree_settings settings)
-        : services_(settings.pool_threads),
-          config_(make_config({settings.scheduler_threads, true}, settings.cluster)) {
+        : services_(settings.pool_threads), config_(make_config({settings.scheduler_threads, true}, settings.cluster)) {
         sweep_settings sweep;
         sweep.plan = std::move(settings.plan);
         sweep.make_order = std::move(settings.make_order);

@@ -22,7 +22,8 @@ class node_site {
   public:
     /// In the folder of an attempt.
     static constexpr std::string_view transcript_name = "transcript.json";
-    static constexpr std::string_view artifacts_name = "transcript_artifacts"; ///< a folder; not there when there are none
+    static constexpr std::string_view artifacts_name =
+        "transcript_artifacts"; ///< a folder; not there when there are none
 
     /// `sandboxes`: the node's runtime, null where it has none. Blocking: looks at what waits for a backend. Refused
     /// when the sweep needs another runtime, or CHALK_STUDENT_NETWORK of this machine is no word that chalk knows.

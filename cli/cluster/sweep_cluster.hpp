@@ -19,8 +19,8 @@ struct sweep_cluster {
     std::vector<environment_tree> trees;
 };
 
-/// Blocking: reads certificates and environments, and listens. Nothing is written, and no node is let in yet. `site` was
-/// prepared. Refused with what a cluster does not take.
+/// Blocking: reads certificates and environments, and listens. Nothing is written, and no node is let in yet. `site`
+/// was prepared. Refused with what a cluster does not take.
 [[nodiscard]] step_result<sweep_cluster> prepare_cluster(boost::asio::io_context& io, const sweep_site& site,
                                                          const config::cluster_file& cluster,
                                                          coordinator_site::speaker say);

@@ -141,7 +141,8 @@ result<void> read_outcomes(const journal::journal_reader& reader, std::uint64_t 
 result<actors::lease> to_lease(const journal::lease_granted& granted) {
     auto node = actors::node_id::parse(granted.node);
     if (!node) {
-        return harness_failure(fmt::format("the journal has a lease of \"{}\": {}", granted.node, node.error().message));
+        return harness_failure(
+            fmt::format("the journal has a lease of \"{}\": {}", granted.node, node.error().message));
     }
     return actors::lease{std::move(*node), {granted.number.epoch, granted.number.count}, granted.length};
 }
@@ -157,9 +158,8 @@ bool keep_alive(const journal::open_attempt& left, std::uint64_t repeats, opened
     const auto run = actors::run_of(started.run, repeats);
     auto& before = out.before.open[run];
     before.alive = true;
-    out.open.push_back({{run, started.attempt, {started.token.epoch, started.token.count}},
-                        holder->node,
-                        before.node_losses});
+    out.open.push_back(
+        {{run, started.attempt, {started.token.epoch, started.token.count}}, holder->node, before.node_losses});
     return true;
 }
 
@@ -212,9 +212,10 @@ result<void> read_unfinished(const journal::journal_reader& reader, std::uint64_
             fmt::format("{} attempts were under way when the last chalk ended; they are run again", lost));
     }
     if (!out.open.empty()) {
-        out.notes.push_back(fmt::format("{} attempts may still be under way on nodes: they go on, or are run again when "
-                                        "their nodes' leases have ended",
-                                        out.open.size()));
+        out.notes.push_back(
+            fmt::format("{} attempts may still be under way on nodes: they go on, or are run again when "
+                        "their nodes' leases have ended",
+                        out.open.size()));
     }
     return {};
 }

@@ -27,9 +27,9 @@ struct opened_sweep {
     actors::amount spent;
     std::vector<std::string> notes; ///< what a resume found
     // Of a cluster:
-    std::string id;                    ///< which sweep it is (cli/cluster/sweep_sheet.hpp)
-    std::uint64_t session = 1;         ///< how many processes have opened the journal, this one counted
-    std::vector<actors::lease> leases; ///< that nodes may still hold
+    std::string id;                            ///< which sweep it is (cli/cluster/sweep_sheet.hpp)
+    std::uint64_t session = 1;                 ///< how many processes have opened the journal, this one counted
+    std::vector<actors::lease> leases;         ///< that nodes may still hold
     std::vector<actors::open_assignment> open; ///< attempts that they may still run; they are not settled
 };
 
