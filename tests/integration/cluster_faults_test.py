@@ -47,7 +47,8 @@ class Faults(ClusterTest):
             self.node(name, "--max-concurrent", AT_ONCE, **of_one.get(name, {}))
 
     def start_sweep(self, long_s=LONG_S):
-        self.coordinator(fleet_sweep(RUNS, stamps=self.stamps, long_s=long_s))
+        # No more than run at once, so that no node has a queue of them when something happens to it.
+        self.coordinator(fleet_sweep(RUNS, stamps=self.stamps, long_s=long_s, at_once=int(AT_ONCE) * len(self.NODES)))
         self.wait_for(lambda: all(self.asked(f"select 1 from attempt where node = '{name}' and ended_ms is not null")
                                   for name in self.NODES), 60, "every node has ended a run")
         self.wait_for_ended(RUNS // 10)

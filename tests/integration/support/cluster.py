@@ -29,6 +29,10 @@ def _is_sanitized():
     return any(line.startswith("CHALK_SANITIZERS:") and not line.endswith("=") for line in lines)
 
 
+# The sanitizer keeps freed memory back, which would look like growth.
+SMALL_QUARANTINE = {
+    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
+}
 SANITIZED = _is_sanitized()
 
 
@@ -80,6 +84,15 @@ class Program:
         self.process.stdin.close()
 
 
+def last_words(text):
+    """A sanitizer's report from its beginning, or the last lines; not those of single cells, of which a sweep says many."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if "ERROR: " in line and "Sanitizer" in line or "runtime error: " in line:
+            return lines[number:number + 60]
+    return [line for line in lines if not line.startswith("task_args.")][-15:]
+
+
 def memory_bytes(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
@@ -110,9 +123,9 @@ def processes_about(folder):
     return found
 
 
-def fleet_sweep(runs, work_s=0.5, stamps=None, long_s=0.0, name="fleet", **keys):
+def fleet_sweep(runs, work_s=0.5, stamps=None, long_s=0.0, name="fleet", at_once=None, **keys):
     """Of `runs` runs, half are of the environment that is nothing and wait for their model, half leave stamps; each takes
-    about `work_s`, every eighth of those with stamps `long_s` unless that is 0."""
+    about `work_s`, every eighth of those with stamps `long_s` unless that is 0. `at_once`: on all nodes together."""
     waits = {"environment": "builtin:noop", "fake_model.latency_ms": round(1000 * work_s)}
     kinds = [waits, {"environment": str(STAMPS), "fake_model.latency_ms": 0}] if stamps else [waits]
     return {
@@ -122,6 +135,7 @@ def fleet_sweep(runs, work_s=0.5, stamps=None, long_s=0.0, name="fleet", **keys)
             "task_args": {"item": 0, "stamps": stamps and str(stamps), "work_s": work_s, "long_s": long_s},
         },
         "axes": {"task_args.item": list(range(runs // len(kinds))), "kind": kinds},
+        "budget": {"max_concurrent": at_once},
         **keys,
     }
 
@@ -183,7 +197,7 @@ class ClusterTest(ChalkTest):
         way = ("--listen", self.at) if listen else ()
         return self.begin(
             "coordinator", self.hub, CHALK, "sweep", "--config", file, "--out", self.sweep, *way, "--tls", self.fleet,
-            "--tls-name", "coordinator", "--lease", LEASE_S, "--no-containerized", *flags,
+            "--tls-name", "coordinator", "--lease", LEASE_S, "--no-containerized", *flags, environment=SMALL_QUARANTINE,
         )
 
     def resume(self):
@@ -218,6 +232,9 @@ class ClusterTest(ChalkTest):
 
     def ended(self):
         return ended(self.sweep)
+
+    def counted(self):
+        return self.asked("select count(*) from attempt where verdict = 'counts'")[0][0]
 
     def leases(self, name):
         """(granted, ended) of each lease of that node."""
@@ -271,12 +288,14 @@ class ClusterTest(ChalkTest):
         said += [f"{count:6} {' '.join(str(part) for part in kind)}" for kind, count in sorted(attempts.items(), key=str)]
         messages = collections.Counter(m for m, in self.asked("select message from attempt where status = 'error'"))
         said += [f"{count:6} {message}" for message, count in messages.most_common(5)]
+        evidence = self.asked("select node, status, count(*) from evidence group by node, status")
+        said.append(f"--- evidence by node, status: {evidence}")
         said.append("--- leases: node, number, granted, ended")
         said += [str(row) for row in self.asked("select node, epoch, count, granted_ms, ended_ms from lease")[-20:]]
         for program in self.programs.values():
             state = "runs" if program.runs() else f"ended with {program.process.returncode}"
             said.append(f"--- {program.name} ({program.pid}) {state}; its last words")
-            said += program.text().splitlines()[-15:]
+            said += last_words(program.text())
         return "\n".join(said)
 
     # What has to hold.
