@@ -78,7 +78,7 @@ class Clusters(ClusterTest):
                 for name in self.NODES:
                     self.node(name, "--max-concurrent", "8")
                 self.coordinator(fleet_sweep(30, work_s=0.05, at_once=9, name=f"fleet{number}"))
-                self.finish_sweep(30)
+                self.finish_sweep(90)
                 for name in self.NODES:
                     self.assertNotIn("took its place", self.programs[name].text(), f"{name} dialled beside a link that stood")
                 self.check_whole(30)
