@@ -38,6 +38,8 @@ class Faults(ClusterTest):
     def setUp(self):
         name = self._testMethodName.removeprefix("test_")
         chosen = os.environ.get("CHALK_TEST_FAULT")
+        if chosen and chosen not in _FAULTS:
+            self.fail(f"CHALK_TEST_FAULT={chosen}: expected one of {', '.join(_FAULTS)}")
         if (chosen or not LONG) and name != todays():
             self.skipTest(f"one fault a day, now {todays()}: CHALK_TEST_LONG=1 for all")
         super().setUp()

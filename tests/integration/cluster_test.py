@@ -19,6 +19,7 @@ from support.network import HUB
 
 LONG = bool(os.environ.get("CHALK_TEST_LONG"))
 RUNS = 1000 if LONG else 150
+ROUNDS = 30 if LONG else 4
 SILENT = 1000 if LONG else 200
 JOINS_WITHIN_S = 5 if SANITIZED else 2
 MIB = 1 << 20
@@ -68,6 +69,20 @@ class Clusters(ClusterTest):
             self.finish_sweep(120)
             self.check_stamps(self.check_whole(60))
             self.end_nodes()
+
+    def test_nodes_that_start_and_end_with_each_small_sweep_make_one_link_each_and_leave_nothing(self):
+        """What goes wrong now and then between a start and an end has many of both to do so."""
+        for number in range(ROUNDS):
+            self.sweep = self.folder / f"sweep{number}"
+            with self.told():
+                for name in self.NODES:
+                    self.node(name, "--max-concurrent", "8")
+                self.coordinator(fleet_sweep(30, work_s=0.05, at_once=9, name=f"fleet{number}"))
+                self.finish_sweep(90)
+                for name in self.NODES:
+                    self.assertNotIn("took its place", self.programs[name].text(), f"{name} dialled beside a link that stood")
+                self.check_whole(30)
+                self.end_nodes()
 
 
 class Strangers(ClusterTest):
