@@ -133,8 +133,27 @@ void command_supply::make_order(std::shared_ptr<const std::string> sweep_sheet, 
     });
 }
 
+bool command_supply::wait_for(store::result_token token, std::function<void(result<void>)>& done) {
+    {
+        const std::scoped_lock held(mutex_);
+        const auto found = offered_.find(token);
+        if (found == offered_.end()) {
+            return false;
+        }
+        if (!found->second.landed) {
+            found->second.done = std::move(done); // the peer offers it on each connection by itself
+            return true;
+        }
+    }
+    done({});
+    return true;
+}
+
 void command_supply::land(const actors::assignment_name& name, const fs::path& folder,
                           std::function<void(result<void>)> done) {
+    if (wait_for(actors::to_wire(name.token), done)) {
+        return;
+    }
     pool_->submit([self = shared_from_this(), name, folder, done = std::move(done)]() mutable {
         self->offer_tree(name, folder, std::move(done));
     });
@@ -176,18 +195,22 @@ void command_supply::answer(const store::offer& made, result<void> how) {
         const std::scoped_lock held(mutex_);
         if (const auto found = offered_.find(made.token); found != offered_.end()) {
             done = std::exchange(found->second.done, {});
+            found->second.landed = found->second.landed || how.has_value();
         }
+    }
+    if (!how) {
+        take_back(made.token); // land() offers it anew
     }
     if (done) {
         done(std::move(how));
     }
 }
 
-void command_supply::forget(const actors::assignment_name& name) {
+void command_supply::take_back(store::result_token token) {
     std::optional<offered> gone;
     {
         const std::scoped_lock held(mutex_);
-        if (auto found = offered_.extract(actors::to_wire(name.token))) {
+        if (auto found = offered_.extract(token)) {
             gone = std::move(found.mapped());
         }
     }
@@ -195,6 +218,10 @@ void command_supply::forget(const actors::assignment_name& name) {
         bulk_->dropped(gone->what.run, gone->what.attempt, gone->what.token);
         shelf_->remove(gone->what.tree, gone->folder);
     }
+}
+
+void command_supply::forget(const actors::assignment_name& name) {
+    take_back(actors::to_wire(name.token));
 }
 
 actors::node_offer command_supply::offer() {

@@ -67,14 +67,18 @@ class command_supply final : public actors::node_supply, public std::enable_shar
         store::offer what;
         std::filesystem::path folder;
         std::function<void(result<void>)> done; ///< empty: it was called
+        bool landed = false;                    ///< once for all: it is on the coordinator's disk
     };
 
     command_supply(const own_keys& keys, supply_settings settings) : keys_(keys), settings_(std::move(settings)) {}
     [[nodiscard]] result<void> open(boost::asio::io_context& io);
     [[nodiscard]] result<std::shared_ptr<node_site>> site_of(const std::shared_ptr<const std::string>& sheet);
+    /// True: it is offered already, and `done` is called now or when it has landed.
+    [[nodiscard]] bool wait_for(store::result_token token, std::function<void(result<void>)>& done);
     void offer_tree(const actors::assignment_name& name, const std::filesystem::path& folder,
                     std::function<void(result<void>)> done);
     void answer(const store::offer& made, result<void> how);
+    void take_back(store::result_token token);
 
     const own_keys& keys_;
     supply_settings settings_;

@@ -48,7 +48,7 @@ class Clusters(ClusterTest):
             towards = [word for name in names for word in ("--node", f"{self.network.addresses[name]}:{PORT}")]
             for number in (1, 2):
                 self.sweep = self.folder / f"sweep{number}"
-                self.coordinator(fleet_sweep(40, work_s=0.1, name=f"fleet{number}"), *towards, listen=False)
+                self.coordinator(fleet_sweep(40, work_s=0.1, at_once=8, name=f"fleet{number}"), *towards, listen=False)
                 self.finish_sweep(90)
                 self.check_whole(40)
                 for name in names:
