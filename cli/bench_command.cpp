@@ -1,4 +1,5 @@
 #include "cli/bench/cases.hpp"
+#include "cli/bench/cluster.hpp"
 #include "cli/bench/dispatch.hpp"
 #include "cli/bench/sweep.hpp"
 #include "cli/refused.hpp"
@@ -126,6 +127,53 @@ exit_code bench_dispatch(const bench::dispatch_options& options, bool as_json) {
     return exit_code::fine;
 }
 
+json to_json(const bench::clustered& said) {
+    return {{"nodes", said.nodes},
+            {"runs", said.runs},
+            {"placements", said.placements},
+            {"placements_per_s", static_cast<double>(said.placements) / said.seconds},
+            {"placements_per_cpu_s", static_cast<double>(said.placements) / said.cpu_seconds},
+            {"virtual_seconds", said.virtual_seconds},
+            {"errors", said.errors},
+            {"nodes_lost", said.nodes_lost},
+            {"runs_lost", said.runs_lost},
+            {"run_again", said.run_again},
+            {"late_results", said.late_results},
+            {"journal_rows", said.rows},
+            {"journal_syncs", said.syncs},
+            {"peak_memory_bytes", said.peak_memory}};
+}
+
+void print(const bench::clustered& said) {
+    fmt::print("{} nodes, {} runs: {} placements, {:.0f}/s and {:.0f} for each second of cpu; {:.1f} MiB at most\n"
+               "  {} journal rows, {} syncs; {} nodes lost and {} runs with them, {} run again, {} results too late\n"
+               "  {:.1f} s of virtual time; {} ended in error as injected\n",
+               said.nodes, said.runs, said.placements, static_cast<double>(said.placements) / said.seconds,
+               static_cast<double>(said.placements) / said.cpu_seconds,
+               static_cast<double>(said.peak_memory) / (1 << 20), said.rows, said.syncs, said.nodes_lost,
+               said.runs_lost, said.run_again, said.late_results, said.virtual_seconds, said.errors);
+    std::fflush(stdout); // the next may take a while
+}
+
+exit_code bench_cluster(const bench::cluster_options& options, bool as_json) {
+    json all = json::array();
+    for (const auto nodes : options.nodes) {
+        const auto said = bench::measure_cluster(options, nodes);
+        if (!said) {
+            return refuse("chalk bench cluster", said.error(), exit_code::run_error);
+        }
+        if (as_json) {
+            all.push_back(to_json(*said));
+        } else {
+            print(*said);
+        }
+    }
+    if (as_json) {
+        fmt::print("{}\n", all.dump(2));
+    }
+    return exit_code::fine;
+}
+
 exit_code bench_sweep(const bench::sweep_bench_options& options, const own_keys& keys, bool as_json) {
     const auto said = bench::measure_sweep(options, keys);
     if (!said) {
@@ -204,6 +252,17 @@ void add_dispatch(CLI::App& bench, exit_code& code) {
     let_measure(*dispatch, options, code, bench_dispatch);
 }
 
+void add_bench_cluster(CLI::App& bench, exit_code& code) {
+    auto* cluster = bench.add_subcommand("cluster", "a coordinator with its journal, on simulated nodes");
+    const auto options = std::make_shared<bench::cluster_options>();
+    cluster->add_option("--nodes", options->nodes, "how many, several sizes with commas")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 100'000));
+    cluster->add_option("--runs", options->runs, "runs of each size")->check(CLI::Range(1, 100'000'000));
+    cluster->add_option("--seed", options->seed, "of latencies, durations and losses");
+    let_measure(*cluster, options, code, bench_cluster);
+}
+
 void add_bench_sweep(CLI::App& bench, const own_keys& keys, exit_code& code) {
     auto* sweep = bench.add_subcommand("sweep", "a sweep in sandboxes, beside the same runs without one");
     const auto options = std::make_shared<bench::sweep_bench_options>();
@@ -223,6 +282,7 @@ void add_bench_command(CLI::App& app, const own_keys& keys, exit_code& code) {
     add_harness(*command, code);
     add_dispatch(*command, code);
     add_bench_sweep(*command, keys, code);
+    add_bench_cluster(*command, code);
 }
 
 } // namespace chalk::cli

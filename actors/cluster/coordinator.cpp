@@ -155,6 +155,7 @@ void coordinator::probed(const node_id& node, bool passed, coordinator_time now)
     const bool was_active = its.active();
     its.probe_ended(passed, steady(now));
     if (was_active && !its.active()) {
+        in_quarantine_.erase(node);
         members_.set_quarantined(node, false);
         decisions_.emplace_back(
             decision::say{fmt::format("node {} is out of quarantine: its probe passed", node.str())});
@@ -192,9 +193,9 @@ void coordinator::tick(coordinator_time now) {
     for (const auto& ended : book_.take_ended(now)) {
         lose(ended, fmt::format("node {} was not heard of until its lease had ended", ended.node.str()));
     }
-    for (auto& [node, its] : quarantines_) {
+    for (const auto& node : in_quarantine_) {
         // One that was not told of its lease yet would not hear of a probe.
-        if (its.probe_due() && linked(node) && members_.lease_of(node) && its.begin_probe(steady(now))) {
+        if (linked(node) && members_.lease_of(node) && quarantine_of(node).begin_probe(steady(now))) {
             decisions_.emplace_back(decision::probe_node{node});
         }
     }
@@ -345,6 +346,7 @@ result_standing coordinator::result_came(const assignment_name& name, const node
         out_.erase(name.run);
         settling_.insert(name.run);
         if (node_failed && quarantine_of(from).error(steady(now))) {
+            in_quarantine_.insert(from);
             members_.set_quarantined(from, true);
             decisions_.emplace_back(decision::say{
                 fmt::format("node {} is in quarantine: too many runs failed there; nothing new starts on it until its "

@@ -213,6 +213,7 @@ class coordinator {
     result_fence fence_;
     lost_runs lost_;
     std::map<node_id, quarantine> quarantines_; ///< by name: they outlive a node's loss
+    std::set<node_id> in_quarantine_;           ///< those of them that are active
     std::set<node_id> linked_;
     std::map<run_key, requested_run> requested_; ///< placement has them, waiting
     std::uint64_t last_asked_ = 0;
