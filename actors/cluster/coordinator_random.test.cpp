@@ -313,6 +313,9 @@ class random_cluster {
     }
 
     void carry_out() {
+        if (std::exchange(carrying_out_, true)) {
+            return; // what is decided now comes after what was decided before
+        }
         for (auto all = book_->take_decisions(); !all.empty(); all = book_->take_decisions()) {
             for (const auto& one : all) {
                 std::visit(overloaded{
@@ -350,6 +353,7 @@ class random_cluster {
                            one);
             }
         }
+        carrying_out_ = false;
     }
 
     void welcome(const lease& what) {
@@ -541,8 +545,8 @@ class random_cluster {
         to_coordinator(id, [this, id, holds = node.lease, asked = now_] {
             told_.erase(id);
             const auto how = book_->hello(id, offer_of(nodes_.at(id).cpus), holds, now_);
-            carry_out();
             if (!how) {
+                carry_out();
                 break_link(id); // refused
                 note_break(id);
                 return;
@@ -695,6 +699,7 @@ class random_cluster {
     durable_state journal_;
     std::vector<entry> queue_;
     bool writing_ = false;
+    bool carrying_out_ = false;
     std::map<run_key, sweep_run> sweep_;
     std::set<run_key> done_;
     std::map<node_id, simulated_node> nodes_;
