@@ -1,5 +1,6 @@
 #include "actors/cluster/result_spool.hpp"
 
+#include "actors/cluster/run_messages.hpp"
 #include "protocol/core/unique_fd.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -55,9 +56,9 @@ TEST_CASE("a spool gives back what is whole, removes what died, and leaves alone
         folder.write("spool/3-2.2.1-7/.result.json.1.1.tmp", "half of it");
         keep_one(spool, spooled(3), "never began, so it has no files");
     }
-    folder.write("spool/3-4.2.1-7/result.json", "");                                 // cut by a power cut
-    folder.write("spool/3-5.2.1-7/result.json/in", "a folder");                      // nobody would
-    folder.write("spool/3-6.2.1-7/result.json", std::string((64U << 10U) + 1, 'x')); // likewise
+    folder.write("spool/3-4.2.1-7/result.json", "");                                         // cut by a power cut
+    folder.write("spool/3-5.2.1-7/result.json/in", "a folder");                              // nobody would
+    folder.write("spool/3-6.2.1-7/result.json", std::string(longest_result_sheet + 1, 'x')); // likewise
     folder.write("spool/notes.txt", "a person's");
     folder.write("spool/3-7.2.1-7", "a file");
     std::filesystem::create_directory_symlink(folder.path(), root / "3-8.2.1-7");

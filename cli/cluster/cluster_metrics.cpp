@@ -17,7 +17,7 @@ void add_family(std::string& page, std::string_view name, std::string_view type,
 /// A node's name has no character that a label's value would have to escape.
 std::uint64_t number_in(const json& object, const char* key) {
     const auto found = object.find(key);
-    return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+    return found != object.end() && found->is_number_integer() ? found->get<std::uint64_t>() : 0;
 }
 
 } // namespace
