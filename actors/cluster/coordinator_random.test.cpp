@@ -722,7 +722,8 @@ TEST_CASE(
     std::size_t losses = 0;
     std::size_t evidence = 0;
     std::size_t quarantines = 0;
-    for (unsigned seed = 1; seed <= 20; ++seed) {
+    const unsigned worlds = std::getenv("CHALK_TEST_LONG") != nullptr ? 120 : 8; // a second or more each
+    for (unsigned seed = 1; seed <= worlds; ++seed) {
         INFO("seed " << seed);
         random_cluster world(seed, 150, 5);
         world.live(2'500, true);
@@ -733,7 +734,7 @@ TEST_CASE(
         evidence += world.evidence();
         quarantines += world.quarantines();
     }
-    CHECK(losses > 50); // else the worlds are too kind
-    CHECK(evidence > 5);
-    CHECK(quarantines > 10);
+    CHECK(losses > 2 * worlds); // else the worlds are too kind
+    CHECK(evidence > worlds / 4);
+    CHECK(quarantines > worlds / 2);
 }
