@@ -261,7 +261,7 @@ class cluster_impl final : public cluster_base {
                            [&](const decision::drop_run& d) { tell(d.node, run_dropped{d.name}); },
                            [&](const decision::release_result& d) { tell(d.node, result_taken{d.name}); },
                            [&](const decision::lose_run& d) {
-                               if (auto order = forget_run(d.name)) {
+                               if (auto order = forget_run(d.name, late_files::taken)) {
                                    lost.push_back(std::move(order));
                                    lost_with = d.node.str();
                                }
@@ -339,8 +339,11 @@ class cluster_impl final : public cluster_base {
         again_ = true;
     }
 
+    /// A lost attempt's node may come back with what it has done: that is kept in the attempt's own folder.
+    enum class late_files { refused, taken };
+
     /// Null: it was not under way.
-    order_ptr forget_run(const assignment_name& name) {
+    order_ptr forget_run(const assignment_name& name, late_files late = late_files::refused) {
         const auto known = state.names.find(key_of(name));
         if (known == state.names.end() || known->second != name) {
             return nullptr;
@@ -350,10 +353,16 @@ class cluster_impl final : public cluster_base {
         if (!order) {
             return nullptr;
         }
+        if (late == late_files::refused) {
+            close_place(name);
+        }
+        return std::move(order.mapped());
+    }
+
+    void close_place(const assignment_name& name) {
         if (state.settings->places) {
             state.settings->places->close(name.token);
         }
-        return std::move(order.mapped());
     }
 
     /// It has not begun, and nothing of it is journalled.
@@ -474,7 +483,10 @@ class cluster_impl final : public cluster_base {
         said(fmt::format("node {} has sent a late result of a run that was given to another one: it is kept and does "
                          "not count",
                          came.from.str()));
-        record({std::move(kept)}, [this, name, to = came.from] { tell(to, result_taken{name}); });
+        record({std::move(kept)}, [this, name, to = came.from] {
+            close_place(name);
+            tell(to, result_taken{name});
+        });
     }
 
     void on_recorded(const outcome_recorded& m) {
