@@ -383,7 +383,9 @@ class sweep_impl final : public sweep_base {
     /// What the journal does not have is run again by a resume.
     void give_up(const failure& why) {
         state.ending = true;
-        send(state.host, kill_runs{"the sweep's journal failed"});
+        if (state.host) {
+            send(state.host, kill_runs{"the sweep's journal failed"});
+        }
         finish(failure{why.kind, why.message + "; what it has not recorded will be run again by `chalk sweep resume`"});
     }
 
@@ -598,8 +600,10 @@ class sweep_impl final : public sweep_base {
     }
 
     void finish(const std::optional<failure>& trouble) {
-        demonitor(state.host.address());
-        send_exit(state.host, caf::exit_reason::user_shutdown);
+        if (state.host) { // else the cluster could not be opened from the journal
+            demonitor(state.host.address());
+            send_exit(state.host, caf::exit_reason::user_shutdown);
+        }
         state.journal->close();
         watch().sweep_finished(state.plan->counts(), trouble);
         quit();

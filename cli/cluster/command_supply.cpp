@@ -78,7 +78,10 @@ void command_supply::attach(unique_fd socket) {
 void command_supply::close() {
     std::promise<void> done;
     boost::asio::post(*io_, [&] {
-        environments_.reset(); // it shares the peer, which goes there, so that none of its calls comes later
+        { // it shares the peer, which goes there, so that none of its calls comes later
+            const std::scoped_lock held(mutex_);
+            environments_.reset();
+        }
         bulk_.reset();
         done.set_value();
     });
@@ -126,11 +129,15 @@ void command_supply::make_order(std::shared_ptr<const std::string> sweep_sheet, 
             done(ready ? result<actors::order_ptr>(site->order(run, folder))
                        : result<actors::order_ptr>(ready.error()));
         };
-        const auto environments = self->environments_;
-        if (environments) {
+        if (const auto environments = self->environments()) {
             environments->prepare(*site, name, order);
         }
     });
+}
+
+std::shared_ptr<environment_store> command_supply::environments() {
+    const std::scoped_lock held(mutex_);
+    return environments_;
 }
 
 bool command_supply::wait_for(store::result_token token, std::function<void(result<void>)>& done) {
@@ -226,7 +233,7 @@ void command_supply::forget(const actors::assignment_name& name) {
 
 actors::node_offer command_supply::offer() {
     auto what = settings_.offer;
-    if (const auto environments = environments_) {
+    if (const auto environments = this->environments()) {
         what.held = environments->held();
     }
     return what;

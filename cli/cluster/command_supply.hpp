@@ -73,6 +73,8 @@ class command_supply final : public actors::node_supply, public std::enable_shar
     command_supply(const own_keys& keys, supply_settings settings) : keys_(keys), settings_(std::move(settings)) {}
     [[nodiscard]] result<void> open(boost::asio::io_context& io);
     [[nodiscard]] result<std::shared_ptr<node_site>> site_of(const std::shared_ptr<const std::string>& sheet);
+    /// Null once close() has begun.
+    [[nodiscard]] std::shared_ptr<environment_store> environments();
     /// True: it is offered already, and `done` is called now or when it has landed.
     [[nodiscard]] bool wait_for(store::result_token token, std::function<void(result<void>)>& done);
     void offer_tree(const actors::assignment_name& name, const std::filesystem::path& folder,
